@@ -58,14 +58,17 @@ class HostedClassicGroup(Rounds):
         members = () if value is None else value.members
         self._members = KnownMembers(
             KnownMember(
-                member_id=member.member_id,
-                client_id=member.client_id,
-                instance_id=member.group_instance_id,
-                session_timeout_ms=member.session_timeout,
-                rebalance_timeout_ms=member.rebalance_timeout,
-                # Of what it knows, only what was taken is written down.
-                protocols={value.protocol or "": member.subscription} if value is not None else {},
-                assignment=member.assignment,
+                member.member_id,
+                Join(
+                    member_id=member.member_id,
+                    client_id=member.client_id,
+                    instance_id=member.group_instance_id,
+                    session_timeout_ms=member.session_timeout,
+                    rebalance_timeout_ms=member.rebalance_timeout,
+                    # Of what it knows, only what was taken is written down.
+                    protocols={value.protocol or "": member.subscription} if value is not None else {},
+                ),
+                member.assignment,
             )
             for member in members
         )
@@ -205,7 +208,7 @@ class HostedClassicGroup(Rounds):
             reply(Joined(error=error))
             return
         member = self._members[request.member_id]
-        changed = list(member.protocols.items()) != list(request.protocols.items())
+        changed = list(member.join.protocols.items()) != list(request.protocols.items())
         if self.state == State.PREPARING:
             self._update(member, request, reply)
             self._maybe_complete()
@@ -235,16 +238,15 @@ class HostedClassicGroup(Rounds):
         reply_to(self._syncs, old_id, Synced(error=Error.FENCED_INSTANCE_ID))
         self._sessions.end(old)
         was_leader = self.leader == old_id
-        member = KnownMember.of(member_id, request)
         # Kafka (4.3) keeps the old client id, and the old session timeout until the next heartbeat. It still
         # waits for the old member id's sync, so that in the end it rebalances without need.
-        member.client_id, member.assignment = old.client_id, old.assignment
+        member = KnownMember(member_id, replace(request, client_id=old.join.client_id), old.assignment)
         self._members.remove(old_id)
         self.removed(old_id)
         self._members.add(member)
         if was_leader:
             self.leader = member_id
-        self._sessions.renew(member, old.session_timeout_ms)
+        self._sessions.renew(member, old.join.session_timeout_ms)
         if self.state == State.STABLE:
             if elect_strategy(self._members.preferences()).strategy == self.strategy:
                 # Nobody notices; what it subscribes to now counts in the next round only.
@@ -261,8 +263,7 @@ class HostedClassicGroup(Rounds):
     def _add(self, member_id: str, request: Join, reply: JoinReply) -> None:
         if self.state == State.PREPARING and self._from_empty:
             self._new_member_added = True
-        member = KnownMember.of(member_id, request)
-        member.is_new = True
+        member = KnownMember(member_id, request, is_new=True)
         self._members.add(member)
         self._joins[member_id] = reply
         if self.leader is None:

@@ -7,7 +7,6 @@ waited for in the answer to that, or later.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka.structs import TopicPartition
@@ -27,13 +26,8 @@ from kafka_assignors.coordinator._simulator.messages import (
 )
 from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
-
-@dataclass(frozen=True, slots=True)
-class _LastSent:
-    """What the member said last, so that it does not say it again."""
-
-    topics: frozenset[str] | None = None
-    owned: frozenset[TopicIdPartition] | None = None
+_Sent = tuple[frozenset[str] | None, frozenset[TopicIdPartition] | None]
+"""What a member sent last of its topics and partitions, so that it does not send it again."""
 
 
 class ConsumerMember(SimulatedConsumer):
@@ -65,7 +59,7 @@ class ConsumerMember(SimulatedConsumer):
         self._names: dict[TopicIdPartition, TopicPartition] = {}
         self._assigned: frozenset[TopicIdPartition] | None = None
         self._has: frozenset[TopicIdPartition] | None = None
-        self._sent_last = _LastSent()
+        self._sent_last: _Sent = None, None
         self._requests = 0
         self._in_flight = False
         self._at_once = False
@@ -95,7 +89,7 @@ class ConsumerMember(SimulatedConsumer):
         if self._paused_at is not None or self.generation != events.NO_GENERATION:
             return
         self.stable = False
-        self._sent_last = _LastSent()
+        self._sent_last = None, None
         self._assigned = self._has = None
         self._report(events.Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.generation = JOIN
@@ -111,17 +105,18 @@ class ConsumerMember(SimulatedConsumer):
         self._in_flight, self._at_once = True, False
         joins = self.generation == JOIN
         has = frozenset[TopicIdPartition]() if joins else self._has
+        sent_topics, sent_owned = self._sent_last
         request = ConsumerHeartbeat(
             member_id=self.member_id,
             epoch=self.generation,
             instance_id=self.instance_id,
             rack=self.rack if joins else None,
             rebalance_timeout_ms=self.settings.max_poll_interval_ms if joins else None,
-            topics=self.topics if joins or self.topics != self._sent_last.topics else None,
+            topics=self.topics if joins or self.topics != sent_topics else None,
             assignor=self.assignor if joins else None,
-            owned=has if joins or has != self._sent_last.owned else None,
+            owned=has if joins or has != sent_owned else None,
         )
-        self._sent_last = _LastSent(self.topics, has)
+        self._sent_last = self.topics, has
         self._requests += 1
         number = self._requests
 
@@ -155,7 +150,7 @@ class ConsumerMember(SimulatedConsumer):
             if self._paused_at is None:
                 self._at_next_poll(self._reconcile)
         else:
-            self.stable = self._sent_last == _LastSent(self.topics, self._has)
+            self.stable = self._sent_last == (self.topics, self._has)
         if self._at_once:
             self._send_heartbeat()
 

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass, field, replace
 
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
 from kafka_assignors.coordinator._simulator.clock import Clock, Timer
@@ -12,29 +11,14 @@ from kafka_assignors.coordinator._simulator.messages import Join
 
 @dataclass(slots=True)
 class KnownMember:
-    """A member, as the coordinator knows it; `is_new` until it was in a generation."""
+    """A member, as the coordinator knows it by its latest `join`; `is_new` until it was in a generation."""
 
     member_id: str
-    client_id: str
-    instance_id: str | None
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocols: Mapping[str, bytes]
+    join: Join
     assignment: bytes = b""
     is_new: bool = False
     session: Timer | None = field(default=None, repr=False)
     session_ends: int = 0
-
-    @classmethod
-    def of(cls, member_id: str, request: Join) -> Self:
-        return cls(
-            member_id=member_id,
-            client_id=request.client_id,
-            instance_id=request.instance_id,
-            session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            protocols=request.protocols,
-        )
 
 
 class KnownMembers(dict[str, KnownMember]):
@@ -60,25 +44,23 @@ class KnownMembers(dict[str, KnownMember]):
 
     def add(self, member: KnownMember) -> None:
         self[member.member_id] = member
-        self._strategies.update(list(member.protocols))
+        self._strategies.update(list(member.join.protocols))
         self.order.add(member.member_id)
-        if member.instance_id is not None:
-            self._by_instance[member.instance_id] = member.member_id
+        if member.join.instance_id is not None:
+            self._by_instance[member.join.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> KnownMember:
         member = self.pop(member_id)
-        self._strategies.subtract(list(member.protocols))
+        self._strategies.subtract(list(member.join.protocols))
         self.order.discard(member_id)
-        if member.instance_id is not None:
-            self._by_instance.pop(member.instance_id, None)
+        if member.join.instance_id is not None:
+            self._by_instance.pop(member.join.instance_id, None)
         return member
 
     def rejoin(self, member: KnownMember, request: Join) -> None:
-        self._strategies.subtract(list(member.protocols))
+        self._strategies.subtract(list(member.join.protocols))
         self._strategies.update(list(request.protocols))
-        member.protocols = request.protocols
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.join = replace(request, client_id=member.join.client_id, instance_id=member.join.instance_id)
 
     def supports(self, protocols: Mapping[str, bytes]) -> bool:
         """Whether one of these strategies is known to all members."""
@@ -88,17 +70,18 @@ class KnownMembers(dict[str, KnownMember]):
 
     def preferences(self) -> dict[str, list[str]]:
         """Member id -> its strategies, the preferred first; in the order of Kafka's map."""
-        return {member.member_id: list(member.protocols) for member in self.in_order()}
+        return {member.member_id: list(member.join.protocols) for member in self.in_order()}
 
     def subscriptions(self, strategy: str) -> list[tuple[str, str | None, bytes]]:
         """Member id, instance id and subscription of each, in the order of Kafka's map."""
         return [
-            (member.member_id, member.instance_id, member.protocols[strategy]) for member in self.in_order()
+            (member.member_id, member.join.instance_id, member.join.protocols[strategy])
+            for member in self.in_order()
         ]
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        return max((member.rebalance_timeout_ms for member in self.values()), default=0)
+        return max((member.join.rebalance_timeout_ms for member in self.values()), default=0)
 
 
 class Sessions:
@@ -110,7 +93,7 @@ class Sessions:
 
     def renew(self, member: KnownMember, timeout_ms: int | None = None) -> None:
         """Begin a member's session again, for its own timeout or another."""
-        timeout = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        timeout = member.join.session_timeout_ms if timeout_ms is None else timeout_ms
         member.session_ends = self._clock.now + timeout
         if member.session is None or not member.session.pending or member.session.time > member.session_ends:
             self.end(member)

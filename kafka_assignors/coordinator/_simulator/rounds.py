@@ -116,12 +116,12 @@ class Rounds:
             members=tuple(
                 MemberMetadata(
                     member_id=member.member_id,
-                    group_instance_id=member.instance_id,
-                    client_id=member.client_id,
+                    group_instance_id=member.join.instance_id,
+                    client_id=member.join.client_id,
                     client_host="/127.0.0.1",
-                    rebalance_timeout=member.rebalance_timeout_ms,
-                    session_timeout=member.session_timeout_ms,
-                    subscription=member.protocols[self.strategy],
+                    rebalance_timeout=member.join.rebalance_timeout_ms,
+                    session_timeout=member.join.session_timeout_ms,
+                    subscription=member.join.protocols[self.strategy],
                     assignment=member.assignment,
                 )
                 for member in self._members.in_order()
@@ -183,10 +183,10 @@ class Rounds:
             self._round = None
         for member in list(self._members.values()):
             if member.member_id not in self._joins:
-                if member.instance_id is None:
+                if member.join.instance_id is None:
                     self._remove(member.member_id)
                 else:
-                    self.passed_over(member.member_id, member.protocols)
+                    self.passed_over(member.member_id, member.join.protocols)
         elected = elect_leader(self._members.order, leader=self.leader, joined=self._joins)
         if elected is None and self._members:  # static members that may yet come back
             self._round = self._clock.after(self._members.rebalance_timeout_ms, self._complete)
