@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError, RebalanceInProgressError
-from kafka.structs import MemberState
+from kafka.errors import KafkaConnectionError
 
 from integration_tests.support.driven_consumer import (
     SECONDS,
@@ -27,9 +26,8 @@ from integration_tests.support.driven_consumer import (
     start_rebalance,
     topic_to_give_up,
 )
-from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import Event, Joining, Led, Lost, Revoked
+from kafka_assignors._timelines.events import Event, Joining, Led, Revoked
 from kafka_assignors.testing import Cluster, create_topic
 
 
@@ -95,49 +93,6 @@ def test_a_join_that_completes_between_two_polls_is_thrown_away(
     assert owned_in(again) == held == follower.held
 
 
-def test_the_same_generation_is_answered_again_if_nothing_changed_meanwhile(trio: Trio) -> None:
-    """`BaseCoordinator.join_group_async`: a second join of a follower with the same metadata."""
-    leader, follower, other = trio
-    generation = follower.generation
-    complete_between_polls(leader, follower, other)
-    mark = len(follower.events)
-    assert follower.take_assignment().generation == generation + 1
-    assert follower.kinds_since(mark) == ["metadata", "assignment"]
-    assert [one.generation for one in follower.since(mark)] == [generation + 1] * 2
-    assert not other.must_rejoin
-    assert follower.is_at_rest
-
-
-def test_a_member_whose_sync_is_refused_joins_again_with_what_it_holds(
-    trio: Trio, drive: Callable[..., DrivenConsumer]
-) -> None:
-    """`BaseCoordinator._process_sync_group_response`: REBALANCE_IN_PROGRESS leaves the join's generation."""
-    leader, follower, other = trio
-    held, generation = follower.held, follower.generation
-    leader.assignor.gate.clear()  # so the others' SyncGroup waits
-    leader.assignor.asked.clear()
-    start_rebalance(leader, follower, other)
-    mark = len(follower.events)
-    follower.begin_join()
-    other.begin_join()
-    wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
-    wait_for("the join's answer", lambda: follower.generation == generation + 1, SECONDS)
-    newcomer = drive("newcomer")
-
-    def refused() -> bool:
-        newcomer.poll(1)
-        return follower.exchange_is_over
-
-    wait_for("the follower's SyncGroup to be refused", refused, SECONDS)
-    assert isinstance(follower.coordinator._join_task.exception, RebalanceInProgressError)
-    follower.begin_join()
-    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
-    assert follower.kinds_since(mark) == ["metadata", "metadata"]
-    again = follower.since(mark)[1]
-    assert again.generation == generation + 1
-    assert owned_in(again) == held == follower.held
-
-
 def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., DrivenConsumer]) -> None:
     """`BaseCoordinator.join_group_async`: `wait_for` with no time left never sees the task done."""
     alone = drive("alone")
@@ -159,18 +114,6 @@ def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., Driven
 
 
 # Changed subscriptions ----------------------------------------------------------------------------------
-
-
-def test_topics_given_up_are_revoked_before_a_first_join(trio: Trio, topics: list[str]) -> None:
-    """`ConsumerCoordinator._on_join_prepare_async`: what the next test goes without."""
-    _, follower, _ = trio
-    gone, lost = topic_to_give_up(follower, topics)
-    mark = len(follower.events)
-    follower.subscribe([topic for topic in topics if topic != gone])
-    follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
-    assert follower.kinds_since(mark) == ["subscribed", "revoked", "metadata"]
-    assert follower.since(mark, Revoked)[0].partitions == lost
 
 
 def test_topics_given_up_amid_a_rejoin_are_held_until_the_assignment_comes(
@@ -312,80 +255,6 @@ def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
     assert {one.kind for one in asked} == {"metadata"}
     assert [one.generation for one in asked][:2] == [generation, -1]
     assert follower.held == held
-
-
-def test_a_member_that_is_expelled_at_rest_is_told_that_it_lost_before_it_joins(
-    trio: Trio, kafka_cluster: Cluster
-) -> None:
-    """`ConsumerCoordinator._on_join_prepare_async`: the generation is lost, so on_partitions_lost."""
-    _, follower, _ = trio
-    held, mark = follower.held, len(follower.events)
-    expel(kafka_cluster.access, follower.group_id, follower.member_id)
-    wait_for("its heartbeat to be refused", lambda: follower.generation == -1, SECONDS)
-    assert follower.held == held
-    follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
-    assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
-    lost, asked = follower.since(mark)[:2]
-    assert isinstance(lost, Lost)
-    assert lost.partitions == held
-    assert asked.generation == -1
-    assert follower.held == frozenset()
-
-
-def test_a_member_that_does_not_poll_for_too_long_leaves_by_itself(
-    drive: Callable[..., DrivenConsumer], caplog: pytest.LogCaptureFixture
-) -> None:
-    """`BaseCoordinator._heartbeat_loop`: poll_timeout_expired. The next poll tells the application."""
-    leader, follower, other = settled_trio(drive, **SHORT, max_poll_interval_ms=4000)
-    held, mark, member_id = follower.held, len(follower.events), follower.member_id
-    wait_for("the follower to leave", lambda: follower.generation == -1, SECONDS)
-    assert "Consumer poll timeout has expired" in caplog.text
-    assert follower.coordinator.state is MemberState.UNJOINED
-    assert member_id not in leader.listed
-    assert {leader.member_id, other.member_id} <= leader.listed
-    assert follower.kinds_since(mark) == []
-    assert follower.held == held
-    follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
-    assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
-
-
-# Joining again ------------------------------------------------------------------------------------------
-
-
-def test_a_follower_that_joins_again_unchanged_causes_no_rebalance(trio: Trio) -> None:
-    """`BaseCoordinator._do_join_and_sync_async`: the answer has the generation that the group is in."""
-    leader, follower, other = trio
-    leader.coordinator.request_rejoin()
-    settle(leader, follower, other)  # now the coordinator knows them with what they have
-    generation, mark = follower.generation, len(follower.events)
-    marks = len(leader.events), len(other.events)
-    follower.coordinator.request_rejoin()
-    assert follower.take_assignment().generation == generation
-    assert follower.kinds_since(mark) == ["metadata", "assignment"]
-    assert (leader.must_rejoin, other.must_rejoin) == (False, False)
-    assert (len(leader.events), len(other.events)) == marks
-
-
-def test_a_follower_that_claims_more_than_when_it_joined_causes_a_rebalance(trio: Trio) -> None:
-    """`BaseCoordinator._do_join_and_sync_async`: its last join claimed what it had before that."""
-    leader, follower, other = trio
-    generation = follower.generation
-    follower.coordinator.request_rejoin()
-    follower.begin_join()
-    hear(leader, other)
-    leader.begin_join()
-    assert other.take_assignment().generation == generation + 1
-
-
-def test_a_leader_that_joins_again_unchanged_causes_a_rebalance(trio: Trio) -> None:
-    """`BaseCoordinator._do_join_and_sync_async`: from a leader the coordinator takes it as a wish to plan."""
-    leader, follower, other = trio
-    generation = leader.generation
-    start_rebalance(leader, follower, other)  # waits until the others have heard of one
-    follower.begin_join()
-    assert other.take_assignment().generation == generation + 1
 
 
 # The network --------------------------------------------------------------------------------------------

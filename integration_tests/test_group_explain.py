@@ -136,18 +136,6 @@ def test_the_limit_of_the_record_is_the_topics(kafka: Cluster, group_id: str) ->
     assert [problem["kind"] for problem in found["problems"]] == ["record size"]
 
 
-def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka, 6)
-    with group_of(kafka, topic, group_id, RangeAssignor) as group:
-        group.join("a")
-        group.join("b")
-        group.wait_stable()
-        done = run_command(kafka, "group", "what-if", group_id, "--assignor", "sticky")
-    assert done.stdout.splitlines()[0] == (
-        "a rolling restart of 2 members, each closed and 10 s away; 6 partitions; session.timeout.ms 9000"
-    )
-
-
 @pytest.mark.parametrize("code", [code for code in listings(PAGE) if "Cluster(" in code])
 def test_a_listing_of_the_page_runs(kafka: Cluster, code: str) -> None:
     topic = create_topic(kafka, 2)

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from integration_tests.support.commands import read_command, run_command
 from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors._cluster.groups import describe_classic, describe_consumer
+from kafka_assignors._cluster.groups import describe_classic
 from kafka_assignors.groups._status import read_groups
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from kafka_assignors.testing._topics import admin_client
 
 PATIENCE = 60.0  # seconds
 
@@ -67,16 +65,6 @@ def stuck_group(cluster: Cluster, admin: Admin, topic: str, group_id: str) -> It
         yield group
 
 
-class BlockedAssignor(RangeAssignor):
-    """Whose leader hangs until it is let go."""
-
-    let_go = threading.Event()
-
-    def assign(self, cluster: Any, members: Any) -> Any:
-        self.let_go.wait(PATIENCE)
-        return super().assign(cluster, members)
-
-
 @pytest.fixture
 def topic(kafka_cluster: Cluster) -> str:
     """A topic of two partitions, with ten records in the first."""
@@ -115,27 +103,6 @@ def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
     assert "rebalancing" not in [problem["kind"] for problem in passed["problems"]]
 
 
-def test_of_a_group_whose_leader_hangs_the_leader_is_named(
-    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
-) -> None:
-    BlockedAssignor.let_go.set()
-    with group_on(kafka_cluster, topic, group_id, [BlockedAssignor], settings=LONG, place="thread") as group:
-        group.join("a")
-        group.wait_stable()
-        BlockedAssignor.let_go.clear()
-        group.join("b")
-        wait_for_state(admin, group_id, "CompletingRebalance")
-        found = explained(kafka_cluster, group_id, "--observe", "1")
-        checked = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
-        BlockedAssignor.let_go.set()
-        group.wait_stable()
-    joining = found["joining"]
-    assert (joining["state"], joining["leader"]) == ("CompletingRebalance", "a")
-    assert (joining["joined"], joining["unsure"]) == (["a", "b"], [])
-    assert checked.returncode == 1
-    assert "\n  the leader (a) has yet to send the assignment\n" in checked.stdout
-
-
 def test_a_group_of_kip_848_is_explained(kafka_cluster: Cluster, group_id: str) -> None:
     topic = create_topic(kafka_cluster, 4)
     with group_on(
@@ -162,44 +129,12 @@ def test_a_group_of_kip_848_is_explained(kafka_cluster: Cluster, group_id: str) 
     assert out.stdout.startswith(f"{group_id}: Stable, epoch {found['epoch']} (KIP-848)\n")
 
 
-def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
-    kafka_cluster: Cluster, admin: Admin, group_id: str
-) -> None:
-    topic = create_topic(kafka_cluster, 4)
-
-    def held_up() -> bool:
-        described: Any = describe_consumer(admin, [group_id])[group_id]
-        return getattr(described, "state", None) == "Reconciling" and len(described.members) == 2
-
-    with group_on(
-        kafka_cluster, topic, group_id, None, client="confluent-kafka", settings=BY_EPOCHS
-    ) as group:
-        a = group.join("a")
-        group.wait_stable()
-        with a.pause_polling():  # it lets go of nothing
-            group.join("b")
-            wait_for("a group that is held up", held_up, PATIENCE)
-            found = explained(kafka_cluster, group_id, "--observe", "1")
-            checked = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
-    assert found["state"] == "Reconciling"
-    held = {one["member"]: one for one in found["behind"]}
-    assert (len(held["a"]["lets_go"]), held["a"]["takes"]) == (2, [])
-    assert (held["b"]["takes"], held["b"]["waits_for"]) == (held["a"]["lets_go"], ["a"])
-    assert len(found["would_move"]) == 2
-    assert found["problems"][0]["kind"] == "behind"
-    assert found["problems"][0]["text"].startswith("a has partitions that others are to have, for ")
-    assert checked.returncode == 1
-    assert "2 partitions are to move:\n" in checked.stdout
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: str, protocol: str) -> None:
+def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: str) -> None:
     topic = create_topic(kafka_cluster, 4)
     produce(kafka_cluster, topic, {0: 10, 1: 20, 2: 30})
     commit(kafka_cluster, group_id, topic, 4, 20)
-    assignors = ["range"] if protocol == "classic" else None
-    how: Any = {"settings": {"group_protocol": protocol}, "commit": "on command"}
-    with group_on(kafka_cluster, topic, group_id, assignors, client="confluent-kafka", **how) as group:
+    how: Any = {"client": "confluent-kafka", "settings": BY_EPOCHS, "commit": "on command"}
+    with group_on(kafka_cluster, topic, group_id, None, **how) as group:
         group.join("a")
         group.wait_stable()
         found = explained(kafka_cluster, group_id)
@@ -223,25 +158,6 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
         [f"{topic}-0", "a", "4", "10", "6"],
         [f"{topic}-2", "a", "no", "commit", "30", "-"],
     ]
-
-
-def test_records_that_were_deleted_before_they_were_read_are_no_lag(
-    kafka_cluster: Cluster, group_id: str, topic: str
-) -> None:
-    commit(kafka_cluster, group_id, topic, 4)
-    admin = admin_client(kafka_cluster)  # one that is collected answers nothing
-    (deleted,) = admin.delete_records([TopicPartition(topic, 0, 10)]).values()
-    deleted.result()
-    found = explained(kafka_cluster, group_id)
-    checked = run_command(kafka_cluster, "group", "list", group_id, "--max-lag", "0", "--check")
-    assert [
-        (one["beginning"], one["end"], one["lag"], one["lost"]) for one in found["lag"]["partitions"]
-    ] == [(10, 10, 0, 6)]
-    assert (found["lag"]["total"], found["lag"]["uncommitted"], found["lag"]["lost"]) == (0, 0, 6)
-    assert [problem["text"] for problem in found["problems"]] == [
-        f"deleted before the group had read them: 6 offsets of {topic}-0"
-    ]
-    assert checked.returncode == 0
 
 
 def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str, topic: str) -> None:
@@ -282,25 +198,6 @@ def test_the_worst_groups_come_first_and_fail_a_check(
         "near",
     ]
     assert text.returncode == 1
-
-
-def test_groups_at_rest_pass_a_check_unless_they_lag_too_far(
-    kafka_cluster: Cluster, group_id: str, topic: str
-) -> None:
-    with group_on(kafka_cluster, topic, group_id, settings=LONG) as group:
-        group.join("a")
-        group.wait_stable()
-        (found,) = read_command(kafka_cluster, "group", "list", group_id, "--check")
-        passed = run_command(kafka_cluster, "group", "list", group_id, "--check")
-    assert (found["type"], found["strategy"], found["members"]) == ("classic", "range", 1)
-    assert [problem["severity"] for problem in found["problems"]] in ([], ["note"])
-    assert passed.returncode == 0
-    commit(kafka_cluster, f"{group_id}-far", topic, 1)
-    lagging = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "8")
-    assert lagging.returncode == 1
-    assert "  error: it is 9" in lagging.stdout
-    enough = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "9")
-    assert enough.returncode == 0
 
 
 def test_many_groups_take_as_many_requests_as_few(

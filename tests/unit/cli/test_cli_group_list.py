@@ -110,6 +110,12 @@ def test_a_lag_that_is_not_known_fails_a_check_of_lags_and_has_a_reason(cluster:
     ]
 
 
+def test_a_check_passes_up_to_the_lag_that_is_allowed(cluster: Cluster, cli: Cli) -> None:
+    assert cluster.described is EMPTY
+    cli.shown("group", "list", "--check", "--max-lag", "6", *SERVER)
+    assert "  error: it is 6" in cli.shown("group", "list", "--check", "--max-lag", "5", *SERVER, status=1)
+
+
 @pytest.mark.parametrize(("state", "status", "shown"), [("Stable", 0, "Stable"), ("", 1, "Unknown")])
 def test_a_group_of_a_type_that_is_not_described_fails_only_without_a_state(
     cluster: Cluster, cli: Cli, state: str, status: int, shown: str
