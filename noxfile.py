@@ -124,7 +124,6 @@ def kafka_python(session: nox.Session, release: str) -> None:
         "tests/unit/assignors",
         "tests/unit/cluster",
         "integration_tests/test_client_behaviour.py",
-        "integration_tests/test_completed_joins.py",
         "integration_tests/test_group_explain.py",
         "integration_tests/test_group_live.py",
         "integration_tests/test_placement.py",

@@ -85,16 +85,16 @@ async def test_aiokafkas_consumer_sends_no_heartbeat_while_it_joins(proxied_brok
             assert a.consumer._coordinator._heartbeat_task is not None
 
 
-@pytest.mark.parametrize("kind", [AIOKafkaConsumer, CooperativeConsumer])
+@pytest.mark.parametrize("client", [AIOKafkaConsumer, CooperativeConsumer])
 async def test_a_static_leader_that_comes_back_is_not_told_that_it_leads(
-    kind: Any, topic: str, members: Members
+    client: Any, topic: str, members: Members
 ) -> None:
     """`JoinGroupRequest` is version 5: KIP-814 came with version 9. It gets its assignment as a follower."""
 
     def made(name: str) -> Member:
         chosen: dict[str, Any] = {"partition_assignment_strategy": strategies(RangeAssignor)}
         return members.member(
-            name, kind, group_instance_id="one", **(chosen if kind is AIOKafkaConsumer else {})
+            name, client, group_instance_id="one", **(chosen if client is AIOKafkaConsumer else {})
         )
 
     async with made("a") as a:

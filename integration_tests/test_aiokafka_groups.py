@@ -50,10 +50,10 @@ KINDS = [
         (BroadcastAssignor, [6, 6]),
     ],
 )
-@pytest.mark.parametrize("kind", [AIOKafkaConsumer, CooperativeConsumer])
+@pytest.mark.parametrize("client", [AIOKafkaConsumer, CooperativeConsumer])
 async def test_each_strategy_shares_what_is_read_from_the_first_member_on(
     *,
-    kind: Any,
+    client: Any,
     assignor: Any,
     sizes: list[int] | None,
     topic: str,
@@ -63,7 +63,7 @@ async def test_each_strategy_shares_what_is_read_from_the_first_member_on(
     every = frozenset(range(6))
     with Load(kafka_cluster, topic, rate=200):
         a, b = (
-            members.member(name, kind, partition_assignment_strategy=strategies(assignor)) for name in "ab"
+            members.member(name, client, partition_assignment_strategy=strategies(assignor)) for name in "ab"
         )
 
         def shared() -> bool:
@@ -80,13 +80,15 @@ async def test_each_strategy_shares_what_is_read_from_the_first_member_on(
         assert a.error is b.error is None
 
 
-@pytest.mark.parametrize(("kind", "assignor"), KINDS)
+@pytest.mark.parametrize(("client", "assignor"), KINDS)
 async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
+    client: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     with Load(kafka_cluster, topic, rate=200):
         shared = assignor()
-        a, b = (members.member(name, kind, partition_assignment_strategy=strategies(shared)) for name in "ab")
+        a, b = (
+            members.member(name, client, partition_assignment_strategy=strategies(shared)) for name in "ab"
+        )
         async with reading(a):
             with pytest.raises(KafkaError, match=f"this {assignor.__name__} belongs to another consumer"):
                 await b.__aenter__()
@@ -95,9 +97,9 @@ async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
             await until(lambda: a.count > 0, "records")
 
 
-@pytest.mark.parametrize(("kind", "assignor"), KINDS)
+@pytest.mark.parametrize(("client", "assignor"), KINDS)
 async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
-    kind: Any, assignor: Any, members: Members
+    client: Any, assignor: Any, members: Members
 ) -> None:
     gate = Gate()
 
@@ -105,7 +107,7 @@ async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_sessi
         chosen = strategies(assignor(**options))
         return members.member(
             name,
-            kind,
+            client,
             partition_assignment_strategy=chosen,
             session_timeout_ms=2000,
             rebalance_timeout_ms=60_000,
@@ -126,17 +128,17 @@ async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_sessi
             await joined
             await members.settled({"a": 2, "b": 2, "c": 2})
             # The plan is of the generation that waited for it; cooperative members need one more.
-            assert b.generation - began == (1 if kind is CooperativeConsumer else 0)
+            assert b.generation - began == (1 if client is CooperativeConsumer else 0)
     assert [one.kinds("lost") for one in (a, b, c)] == [[], [], []]
 
 
-@pytest.mark.parametrize(("kind", "assignor"), KINDS)
+@pytest.mark.parametrize(("client", "assignor"), KINDS)
 async def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_it_does(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
+    client: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     later = f"{topic}-later"
     a = members.member(
-        "a", kind, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
+        "a", client, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
     )
     raw = RawMember(
         kafka_cluster.bootstrap_servers[0],
@@ -158,14 +160,16 @@ async def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_
     assert a.error is None
 
 
-@pytest.mark.parametrize(("kind", "assignor"), KINDS)
+@pytest.mark.parametrize(("client", "assignor"), KINDS)
 async def test_members_get_what_has_a_replica_in_their_rack(
-    kind: Any, assignor: Any, three_brokers: Cluster
+    client: Any, assignor: Any, three_brokers: Cluster
 ) -> None:
     topic = create_topic(three_brokers, 9)
     members = Members.on(three_brokers, topic)
     made = [
-        members.member(name, kind, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}")))
+        members.member(
+            name, client, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}"))
+        )
         for number, name in enumerate("abc", 1)  # as the brokers are
     ]
     async with reading(*made):

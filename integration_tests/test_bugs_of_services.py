@@ -401,7 +401,7 @@ def committed_of(group: ConsumerGroup) -> dict[TopicPartition, int]:
 
 
 @pytest.mark.parametrize(
-    "service",
+    "client",
     [
         services.iterates,
         services.iterates_and_does_not_close,
@@ -410,14 +410,14 @@ def committed_of(group: ConsumerGroup) -> dict[TopicPartition, int]:
     ],
 )
 def test_a_loop_that_never_looks_whether_it_is_to_leave_leaves_by_sigterm(
-    service: Service, scene: Scene
+    client: Service, scene: Scene
 ) -> None:
-    group = scene.group(client=service, members=2)
+    group = scene.group(client=client, members=2)
     group.members["m1"].leave()
     group.wait_stable(expect={"m2": 6})
     assert [one.reason for one in group.timeline.of(Closed, member="m1")] == ["left"]
     assert [one.status for one in group.timeline.of(Exited, member="m1")] == [0]
-    handled = service is services.ends_by_its_own_handler
+    handled = client is services.ends_by_its_own_handler
     assert [one.value for one in group.timeline.of(Noted)] == ["by its own handler"] * handled
 
 

@@ -1,14 +1,16 @@
 """What kafka-python 3.0 does between JoinGroup and an assignment, held once on a real broker.
 
 Our assignors rest on it. All here is kafka-python's own: its consumer, driven poll by poll, and its
-cooperative sticky assignor.
+cooperative sticky assignor. Beside that stands what our assignors make of joins where records do not flow on.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
 from kafka.errors import KafkaConnectionError
 
 from integration_tests.support.driven_consumer import (
@@ -27,8 +29,11 @@ from integration_tests.support.driven_consumer import (
     topic_to_give_up,
 )
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import Event, Joining, Led, Revoked
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._timelines.events import AssignmentReceived, Event, Joining, Led, Lost, Revoked
 from kafka_assignors.testing import Cluster, create_topic
+
+WAITS = partial(CooperativeStickyAssignor, records_in_rebalances=False)
 
 
 @pytest.fixture
@@ -40,6 +45,13 @@ def topics(topic_factory: Callable[..., str]) -> list[str]:
 def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Callable[..., DrivenConsumer]]:
     """Makes consumers of one group: drive("a", **settings)."""
     with driven_group(kafka_cluster.access, topics, Hesitant) as make:
+        yield make
+
+
+@pytest.fixture
+def completing(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Callable[..., DrivenConsumer]]:
+    """Makes consumers of one group with an assignor of ours by which records do not flow on."""
+    with driven_group(kafka_cluster.access, topics, WAITS) as make:
         yield make
 
 
@@ -65,6 +77,25 @@ def owned_in(event: Event) -> frozenset[tuple[str, int]]:
 # A join that completes in the background ----------------------------------------------------------------
 
 
+def newcomer_beside_two(
+    drive: Callable[..., DrivenConsumer],
+) -> tuple[DrivenConsumer, DrivenConsumer, int, int]:
+    """A leader and a follower whose join for a third member completed while it did not poll.
+
+    Also the generation before, and how many events the follower had had by then.
+    """
+    leader, follower = drive("leader"), drive("follower")
+    settle(leader)
+    settle(leader, follower)
+    generation = follower.generation
+    bring_in(drive("newcomer"), leader, follower)
+    mark = len(follower.events)
+    follower.begin_join()
+    leader.begin_join()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    return leader, follower, generation, mark
+
+
 def test_a_join_that_completes_between_two_polls_is_thrown_away(
     drive: Callable[..., DrivenConsumer],
 ) -> None:
@@ -72,25 +103,26 @@ def test_a_join_that_completes_between_two_polls_is_thrown_away(
 
     The member is in the new generation, which took partitions from it, and joins again with all it had.
     """
-    leader, follower = drive("leader"), drive("follower")
-    settle(leader)
-    settle(leader, follower)
-    held, generation = follower.held, follower.generation
-    bring_in(drive("newcomer"), leader, follower)
-    mark = len(follower.events)
-    follower.begin_join()
-    leader.begin_join()
-    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    leader, follower, generation, mark = newcomer_beside_two(drive)
+    held = follower.held
     assert follower.coordinator._join_task.succeeded()
     assert planned(leader, follower.member_id) < held
     assert follower.generation == generation + 1
-    assert follower.held == held
     follower.begin_join()
     wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
     assert follower.kinds_since(mark) == ["metadata", "metadata"]
     again = follower.since(mark)[1]
     assert again.generation == generation + 1
     assert owned_in(again) == held == follower.held
+
+
+def test_a_join_of_ours_that_completes_between_two_polls_is_taken_by_the_next(
+    completing: Callable[..., DrivenConsumer],
+) -> None:
+    _, follower, generation, mark = newcomer_beside_two(completing)
+    assert follower.take_assignment().generation == generation + 1
+    assert follower.kinds_since(mark)[:3] == ["metadata", "assignment", "revoked"]
+    assert not follower.since(mark, Revoked)[0].partitions & follower.held
 
 
 def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., DrivenConsumer]) -> None:
@@ -111,6 +143,18 @@ def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., Driven
     assert set(alone.kinds_since(0)) == {"subscribed", "metadata", "assign"}
     assert alone.held == frozenset()
     assert len(alone.take_assignment().partitions) == 6
+
+
+def test_polls_of_ours_without_time_take_assignments(completing: Callable[..., DrivenConsumer]) -> None:
+    alone = completing("alone")
+
+    def polled() -> bool:
+        alone.poll(0)
+        return len(alone.held) == 6
+
+    wait_for("all partitions", polled, SECONDS)
+    assert alone.generation == 1
+    assert [event.kind for event in alone.since(0, AssignmentReceived)] == ["assignment"]
 
 
 # Changed subscriptions ----------------------------------------------------------------------------------
@@ -236,10 +280,10 @@ def test_a_member_whose_join_was_not_looked_at_sends_no_heartbeat_and_is_expelle
     assert quick.coordinator.heartbeat.last_send > last
 
 
-def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
-    drive: Callable[..., DrivenConsumer],
-) -> None:
-    """`BaseCoordinator.join_group_async` skips `_on_join_prepare_async`, and with it on_partitions_lost."""
+def expelled_while_rejoining(
+    drive: Callable[..., DrivenConsumer], poll_ms: int
+) -> tuple[DrivenConsumer, int, frozenset[TopicPartition], list[Event]]:
+    """A member that was expelled amid a join: its generation and partitions before, and what it then did."""
     leader, follower, other = settled_trio(drive, **SHORT)
     complete_between_polls(leader, follower, other)
     held, generation = follower.held, follower.generation
@@ -247,14 +291,30 @@ def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
     mark = len(follower.events)
 
     def joins_as_a_new_member() -> bool:
-        follower.poll(1)
+        follower.poll(poll_ms)
         return any(one.generation == -1 for one in follower.since(mark, Joining))
 
     wait_for("the follower to hear of it", joins_as_a_new_member, SECONDS)
-    asked = follower.since(mark)
+    return follower, generation, held, follower.since(mark)
+
+
+def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
+    drive: Callable[..., DrivenConsumer],
+) -> None:
+    """`BaseCoordinator.join_group_async` skips `_on_join_prepare_async`, and with it on_partitions_lost."""
+    follower, generation, held, asked = expelled_while_rejoining(drive, 1)
     assert {one.kind for one in asked} == {"metadata"}
     assert [one.generation for one in asked][:2] == [generation, -1]
     assert follower.held == held
+
+
+def test_a_member_of_ours_that_is_expelled_while_rejoining_is_told_that_it_lost(
+    completing: Callable[..., DrivenConsumer],
+) -> None:
+    _, _, held, heard = expelled_while_rejoining(completing, 50)
+    assert [one.kind for one in heard][:2] == ["lost", "metadata"]
+    assert [one.partitions for one in heard if isinstance(one, Lost)] == [held]
+    assert not any(isinstance(one, AssignmentReceived) for one in heard)
 
 
 # The network --------------------------------------------------------------------------------------------

@@ -66,18 +66,17 @@ def held_up(group: ConsumerGroup, load: Load) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("members", "flows"),
+    ("client", "strategy", "flows"),
     [
-        pytest.param(("kafka-python", "cooperative-sticky"), False, id="kafka-python's own"),
-        pytest.param(("kafka-python", CooperativeStickyAssignor), True, id="kafka-python with ours"),
-        pytest.param(("aiokafka", CooperativeStickyAssignor), True, id="aiokafka with ours"),
-        pytest.param(("java", "cooperative-sticky"), True, id="java"),
+        pytest.param("kafka-python", "cooperative-sticky", False, id="kafka-python's own"),
+        pytest.param("kafka-python", CooperativeStickyAssignor, True, id="kafka-python with ours"),
+        pytest.param("aiokafka", CooperativeStickyAssignor, True, id="aiokafka with ours"),
+        pytest.param("java", "cooperative-sticky", True, id="java"),
     ],
 )
 def test_records_flow_or_not_while_a_cooperative_group_waits_for_a_member(
-    members: tuple[str, Any], flows: bool, scene: Scene
+    client: str, strategy: Any, flows: bool, scene: Scene
 ) -> None:
-    client, strategy = members
     group = scene.group([strategy], client=client)
     with scene.load(200) as load:
         began, ended = held_up(group, load)
@@ -232,18 +231,18 @@ LISTENING: list[Any] = [
 
 
 @pytest.mark.parametrize(
-    "function",
+    "client",
     [*LISTENING, consumer_with_its_own_settings, iterates_with_aiokafka, asynchronous_consumer],
 )
-def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> None:
-    group = scene.group(["range"], client=function, settings=QUICK, commit="auto")
+def test_a_function_of_the_users_is_a_member(client: Any, scene: Scene) -> None:
+    group = scene.group(["range"], client=client, settings=QUICK, commit="auto")
     with scene.load() as load:
         for name in "ab":
             group.join(name)
         assert sizes(group) == {"a": 3, "b": 3}
         group.members["b"].crash()
         assert sizes(group) == {"a": 6}
-        if function in LISTENING:
+        if client in LISTENING:
             group.wait_for(lambda: "assigned 6" in group.members["a"].log(), what="the listener's note")
         assert group.members["a"].state().assignment == {
             TopicPartition(scene.topic, number) for number in range(6)
@@ -256,17 +255,8 @@ def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> Non
     assert (closed.member, closed.reason) == ("a", "left")
 
 
-@pytest.mark.parametrize(
-    ("client", "application"),
-    [
-        *((client, "the kit's") for client in CLIENTS),
-        (LISTENING[0], "of kafka-python"),
-        (commits_by_itself, "of aiokafka"),
-    ],
-)
-def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
-    client: Any, application: str, scene: Scene
-) -> None:
+@pytest.mark.parametrize("client", [*CLIENTS, LISTENING[0], commits_by_itself])
+def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(client: Any, scene: Scene) -> None:
     group = scene.group(["range"], client=client, settings=QUICK_POLLS)
     group.join("a")
     b = group.join("b")
@@ -275,7 +265,7 @@ def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
     assert sizes(group) == {"a": 6}
     b.resume_polling()
     assert sizes(group) == {"a": 3, "b": 3}
-    if application != "the kit's":
+    if client not in CLIENTS:
         with pytest.raises(RuntimeError, match="decides by itself when to subscribe"):
             b.subscribe("other")
 

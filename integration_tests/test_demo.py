@@ -20,10 +20,10 @@ def run_demo(*arguments: str) -> tuple[list[dict[str, Any]], str]:
     return json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("library", ["kafka-python", "aiokafka"])
-def test_the_demo_tells_each_rebalance_and_loses_nothing(library: str, kafka_cluster: Any) -> None:
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_the_demo_tells_each_rebalance_and_loses_nothing(client: str, kafka_cluster: Any) -> None:
     servers = ",".join(kafka_cluster.bootstrap_servers)
-    (run,), shown = run_demo("--bootstrap-server", servers, "--client", library)
+    (run,), shown = run_demo("--bootstrap-server", servers, "--client", client)
     assert (run["assignor"], run["ok"], run["lost"], run["owned_twice"]) == ("cooperative-sticky", True, 0, 0)
     assert run["produced"] == run["consumed"] > 500
     assert run["moves"] == run["least_moves"] == 2

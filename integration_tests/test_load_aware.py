@@ -203,22 +203,6 @@ def test_a_backlog_is_drained_in_nearly_the_best_time_and_far_sooner_than_by_sti
         assert sticky.left.total() > 0
 
 
-@pytest.mark.parametrize("kind", [LoadAwareAssignor, CooperativeStickyAssignor])
-def test_each_member_has_its_group_rebalance_whether_it_leads_or_not(
-    kind: type[Assignor], kafka_cluster: Cluster, topic_factory: TopicFactory
-) -> None:
-    def generations() -> set[int]:
-        return {worker.consumer.group_metadata().generation_id for worker in group.workers}
-
-    with living(kafka_cluster, topic_factory(PARTITIONS), kind) as group:
-        wait_for("4 partitions for each member", partial(getattr, group, "is_settled"), 120)
-        for worker in group.workers:
-            wait_for("one generation", lambda: len(generations()) == 1, 60)
-            before = max(generations())
-            enforce_rebalance(worker.consumer, "a test")
-            wait_for("a rebalance", partial(lambda before: min(generations()) > before, before), 60)
-
-
 @contextlib.asynccontextmanager
 async def living_async(cluster: Cluster, topic: str, *, cooperative: bool) -> AsyncIterator[Group]:
     """A group of aiokafka's consumers, in one event loop."""

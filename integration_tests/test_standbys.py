@@ -51,25 +51,6 @@ def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, 
 
 
 @OURS
-def test_of_members_of_which_one_is_to_be_active_the_next_takes_all(client: str, scene: Scene) -> None:
-    group = scene.group([(CooperativeStickyAssignor, {"max_active": 1})], client=client)
-    with scene.load() as load:
-        for name in "abc":
-            group.join(name, settings=QUICK)
-            assert sizes(group)["a"] == 6
-        group.members["a"].crash()
-        (active,) = (name for name, size in sizes(group).items() if size)
-        group.members["a"].restart()
-        assert sizes(group)[active] == 6
-        group.members[active].leave()
-        assert sorted(sizes(group).values()) == [0, 6]
-        load.stop()
-        group.wait_consumed(load)
-    assert never_two_owners(group)
-    group.timeline.assert_all_consumed(load.produced)
-
-
-@OURS
 @pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
 def test_a_member_takes_over_once_it_has_been_there_for_so_long(
     client: str, assignor: Any, scene: Scene
