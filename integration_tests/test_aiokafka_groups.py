@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
 
-from integration_tests.support.aio_members import Member, Members, joins, partition, reading, until
+from integration_tests.support.aio_members import Members, joins, partition, reading, until
 from integration_tests.support.raw_member import RawMember
-from integration_tests.support.waiting import Gate
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -78,58 +76,6 @@ async def test_each_strategy_shares_what_is_read_from_the_first_member_on(
                 await until(lambda: b.has <= b.read.keys(), "b to read what it has")
             await until(lambda: a.has == every, "a to have all again")
         assert a.error is b.error is None
-
-
-@pytest.mark.parametrize(("client", "assignor"), KINDS)
-async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
-    client: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        shared = assignor()
-        a, b = (
-            members.member(name, client, partition_assignment_strategy=strategies(shared)) for name in "ab"
-        )
-        async with reading(a):
-            with pytest.raises(KafkaError, match=f"this {assignor.__name__} belongs to another consumer"):
-                await b.__aenter__()
-            await b.consumer.stop()
-            assert a.has == frozenset(range(6))
-            await until(lambda: a.count > 0, "records")
-
-
-@pytest.mark.parametrize(("client", "assignor"), KINDS)
-async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
-    client: Any, assignor: Any, members: Members
-) -> None:
-    gate = Gate()
-
-    def made(name: str, **options: Any) -> Member:
-        chosen = strategies(assignor(**options))
-        return members.member(
-            name,
-            client,
-            partition_assignment_strategy=chosen,
-            session_timeout_ms=2000,
-            rebalance_timeout_ms=60_000,
-            heartbeat_interval_ms=300,
-        )
-
-    a, b, c = made("a", planner=gate.planner), made("b"), made("c")
-    async with reading(a, b):
-        await members.settled({"a": 3, "b": 3})
-        gate.shut()
-        generation = b.generation
-        async with joins(c) as joined:
-            await until(lambda: b.generation > generation, "the leader to plan")
-            began = b.generation
-            await asyncio.sleep(5)  # more than two sessions
-            assert not joined.done()
-            gate.open()
-            await joined
-            await members.settled({"a": 2, "b": 2, "c": 2})
-            # The plan is of the generation that waited for it; cooperative members need one more.
-            assert b.generation - began == (1 if client is CooperativeConsumer else 0)
-    assert [one.kinds("lost") for one in (a, b, c)] == [[], [], []]
 
 
 @pytest.mark.parametrize(("client", "assignor"), KINDS)

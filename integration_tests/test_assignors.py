@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import TopicPartition
 
 from integration_tests.support.patience import QUICK
 from integration_tests.support.scenarios import all_members_lost_at_once
@@ -21,8 +20,8 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Lost, Thawed
-from kafka_assignors.testing import ConsumerGroup, create_topic
+from kafka_assignors._timelines.events import AssignmentReceived, Led
+from kafka_assignors.testing import ConsumerGroup
 from kafka_assignors.testing._groups.stability import StableGroup
 
 if TYPE_CHECKING:
@@ -114,52 +113,6 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     plans = [event for event in group.timeline.of(Led) if event.error is None]
     assert [event.generation for event in plans] == [1, stable.generation]
     assert {event.generation for event in group.timeline.of(Led)} == {1, stable.generation}
-
-
-def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
-    topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
-) -> None:
-    topic, late = topic_factory(4), f"late-{topic_factory(1)}"
-    group = consumer_group([topic, late], [CooperativeStickyAssignor])
-    group.join("a")
-    group.join("b")
-    there = [TopicPartition(topic, number) for number in range(4)]
-    assert sizes(group.wait_stable(partitions=there)) == {"a": 2, "b": 2}
-    create_topic(kafka_cluster.bootstrap_servers, 2, name=late)
-    assert sizes(group.wait_stable()) == {"a": 3, "b": 3}
-
-
-@pytest.mark.parametrize("assignor", STICKY)
-def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
-    assignor: Any, scene: Scene
-) -> None:
-    group = scene.group([assignor])
-    for name in "abc":
-        group.join(name, settings=QUICK if name == "b" else None)
-    before = group.wait_stable()
-    frozen = group.members["b"]
-    frozen.freeze()
-    without = group.wait_stable()
-    assert sizes(without) == {"a": 3, "c": 3}
-    frozen.thaw()
-    group.wait_for(lambda: frozen.generation > without.generation, what="the frozen member to return")
-    again = group.wait_stable()
-    assert sizes(again) == {"a": 2, "b": 2, "c": 2}
-    assert kept(without, again) == 4
-    assert never_two_owners(group)
-    had = before.assignments["b"]
-    assert [(lost.member, lost.partitions) for lost in group.timeline.of(Lost)] == [("b", had)]
-    # Its application did not know all the while; the group did.
-    assert {overlap.partition for overlap in group.timeline.overlaps("callback")} == had
-    returning = next(
-        event
-        for event in group.timeline.of(Joining, member="b")
-        if event.time > group.timeline.of(Thawed)[0].time
-    )
-    assert returning.owned == frozenset()
-    # What it had is a wish of an older generation to the eager one, and nothing to the cooperative one.
-    remembered = -1 if assignor is CooperativeStickyAssignor else before.generation
-    assert returning.claimed_generation == remembered
 
 
 @pytest.mark.parametrize("assignor", STICKY)

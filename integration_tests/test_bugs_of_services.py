@@ -246,19 +246,6 @@ def test_a_listener_that_raises_is_named(scene: Scene) -> None:
     assert says("loads_what_is_not_there", said)
 
 
-@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
-def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
-    strategy: str, scene: Scene
-) -> None:
-    group = scene.group([strategy], client=services.stores_nowhere_with_librdkafka, members=1)
-    group.wait_stable()
-    group.join("m2")
-    group.wait_stable(expect={"m1": 3, "m2": 3})
-    timeline = group.timeline
-    assert "m1, at " in message(timeline.assert_no_errors)
-    timeline.assert_never_owned_twice("callback")
-
-
 def test_who_keeps_a_group_rebalancing_is_named(scene: Scene) -> None:
     group = scene.group(client=services.commits_last, members=1)
     first = group.wait_stable()

@@ -4,33 +4,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from integration_tests.support.scene import Scene, sizes
 from integration_tests.support.waiting import has_ended, wait_for
-from kafka_assignors._timelines.events import AssignmentReceived, Event, Failed, Led
+from kafka_assignors._timelines.events import Event
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
-
-
-class Unreliable(RangePartitionAssignor):
-    """Fails some times before it assigns."""
-
-    name = "unreliable"
-
-    def __init__(self, failures: int) -> None:
-        self.failures = failures
-
-    def assign(self, cluster: Any, members: list[Any]) -> Any:
-        if self.failures:
-            self.failures -= 1
-            raise ZeroDivisionError(f"{self.failures} more to come")
-        return super().assign(cluster, members)
 
 
 def kinds(events: tuple[Event, ...]) -> list[str]:
@@ -69,18 +53,6 @@ def test_members_beyond_the_partitions_have_none(topic_factory: MakeTopic, consu
     group.join("static", instance_id="first by name")
     group.join("idle")
     assert sizes(group, expect={"static": 1, "idle": 0}) == {"static": 1, "idle": 0}
-
-
-def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(scene: Scene) -> None:
-    group = scene.group([(Unreliable, {"failures": 2})])
-    group.join("a")
-    assert sizes(group) == {"a": 6}
-    timeline = group.timeline
-    assert [event.text for event in timeline.of(Failed)] == ["1 more to come", "0 more to come"]
-    assert kinds(timeline.of(Led, Failed, AssignmentReceived)) == [
-        *("assign", "error", "assign", "error"),
-        *("assign", "assignment"),
-    ]
 
 
 def test_a_wait_in_vain_tells_who_holds_the_group_up(scene: Scene) -> None:

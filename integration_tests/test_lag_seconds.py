@@ -80,14 +80,12 @@ def test_each_command_shows_seconds_when_asked_and_fails_beyond_what_is_allowed(
         return done.returncode, done.stdout
 
     for command in ("explain", "list"):
-        status, plain = ran(command, "--check")
-        assert (status, "lag s" in plain) == (0, False)
+        assert "lag s" not in ran(command)[1]
         status, late = ran(command, "--check", "--max-lag-seconds", "60")
         assert (status, "lag s" in late, "s behind, more than 60 s" in late) == (1, True, True)
-        for allowed in ("inf", str(AGO)):
-            status, enough = ran(command, "--check", "--max-lag-seconds", allowed)
-            assert (status, "lag s" in enough) == (0, True)
-        found = json.loads(ran(command, "--json", "--max-lag-seconds", "inf")[1])
+        status, enough = ran(command, "--json", "--check", "--max-lag-seconds", str(AGO))
+        assert status == 0
+        found = json.loads(enough)
         (found,) = found if command == "list" else [found]
         assert found["lag"]["seconds"] == pytest.approx(AGO - 400, abs=SLACK)
     for arguments, ages in ((["--max-lag-seconds", "inf"], [pytest.approx(AGO - 400, abs=SLACK)]), ([], [])):

@@ -85,17 +85,6 @@ def test_a_placement_of_the_broker_is_described_and_inferred(admin: Admin, topic
     assert best.chance < 0.05
 
 
-def test_partitions_that_the_broker_adds_are_another_step(admin: Admin, topic: str) -> None:
-    admin.once(lambda client: client.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}}))
-    first = described(admin, topic, 12)
-    admin.once(lambda client: client.create_partitions({topic: 24}))
-    placement = described(admin, topic, 24)
-    (fit,) = [fit for fit in infer(placement, racks=RACKS).fits if fit.generator == "striped"]
-    assert {partition: placement[partition] for partition in first} == first
-    # By chance, the second draw may go on where the first ended.
-    assert 1 <= len(fit.steps) <= 2
-
-
 @pytest.mark.parametrize("generator", ["rack-aware", "rack-unaware", "striped"])
 def test_a_created_topic_is_described_as_it_was_generated(
     three_brokers: Cluster, admin: Admin, topic: str, generator: str
@@ -124,23 +113,6 @@ def test_a_created_topic_is_described_as_it_was_generated(
 def test_an_explicit_placement_is_read_back_equal(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     command(three_brokers, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
     assert live.read_topics(admin, [topic]) == {topic: {0: [3, 1], 1: [1, 2], 2: [2, 1], 3: [3, 2]}}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (("--replica-assignment", "1:9"), 2, "'1:9' has broker 9, which does not exist"),
-        (("--partitions", "2", "--replication-factor", "4"), 2, "4"),
-        (("--replica-assignment", "1:2", "--config", "no.such=1"), 1, "Unknown topic config name: no.such"),
-    ],
-)
-def test_what_cannot_be_created_is_refused_and_not_half_done(
-    three_brokers: Cluster, admin: Admin, arguments: tuple[str, ...], status: int, said: str
-) -> None:
-    topic = f"refused-{uuid.uuid4().hex[:8]}"
-    assert said in command(three_brokers, "create", topic, *arguments, status=status)
-    with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
-        live.read_topics(admin, [topic])
 
 
 def test_a_topic_is_expanded_by_its_pattern(three_brokers: Cluster, admin: Admin, topic: str) -> None:

@@ -227,8 +227,8 @@ def driven_group(
     group_id = group_id or f"driven-{uuid.uuid4().hex[:8]}"
     with contextlib.ExitStack() as stack:
 
-        def make(name: str, through: Access | None = None, **settings: Any) -> DrivenConsumer:
-            one = DrivenConsumer(through or access, group_id, name, topics, assignor(), **settings)
+        def make(name: str, **settings: Any) -> DrivenConsumer:
+            one = DrivenConsumer(access, group_id, name, topics, assignor(), **settings)
             stack.callback(one.close)
             return one
 

@@ -50,9 +50,8 @@ class ReadingConsumer(ConsumerRebalanceListener):
         access: Access,
         group_id: str,
         name: str,
-        topics: Sequence[str] = (),
+        topics: Sequence[str],
         *,
-        pattern: str | None = None,
         assignor: Any = CooperativeStickyAssignor,
         **settings: Any,
     ) -> None:
@@ -75,7 +74,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
             self._poll_ms = 2000
             for topic in topics:
                 self.consumer.partitions_for_topic(topic)
-        self.consumer.subscribe(topics, pattern=pattern, listener=self)
+        self.consumer.subscribe(topics, listener=self)
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
@@ -184,8 +183,7 @@ class Application:
 
     def consumer(self, name: str, **more: Any) -> ReadingConsumer:
         """A new consumer, which does not poll yet."""
-        subscribes = () if "pattern" in more else self.topics
-        one = ReadingConsumer(self.access, self.group_id, name, subscribes, **{**self._settings, **more})
+        one = ReadingConsumer(self.access, self.group_id, name, self.topics, **{**self._settings, **more})
         self.consumers.append(one)
         return one
 

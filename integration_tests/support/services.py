@@ -272,20 +272,6 @@ async def loads_what_is_not_there(seat: Seat) -> None:
     await commits_by_itself(seat, lambda _: listener)
 
 
-def stores_nowhere_with_librdkafka(seat: Seat) -> None:
-    """Cannot store what it has of a partition when that goes, passes over the error, and goes on."""
-
-    def store(_: Any, revoked: Any) -> None:
-        if revoked:
-            raise OSError(f"nowhere to store the state of {len(revoked)} partitions")
-
-    consumer = seat.observe(confluent_kafka.Consumer(seat.librdkafka()))
-    consumer.subscribe(seat.topics, on_revoke=store)
-    while not seat.leaving:
-        with contextlib.suppress(OSError):
-            consumer.poll(1)
-
-
 # A rebalance storm --------------------------------------------------------------------------------------
 
 
