@@ -178,11 +178,11 @@ class Life:
             "members": [
                 {
                     "member_id": member.member_id,
-                    "client_id": member.client_id,
-                    "instance_id": member.instance_id,
-                    "session_timeout_ms": member.session_timeout_ms,
-                    "rebalance_timeout_ms": member.rebalance_timeout_ms,
-                    "protocols": [[name, data.hex()] for name, data in member.protocols.items()],
+                    "client_id": member.join.client_id,
+                    "instance_id": member.join.instance_id,
+                    "session_timeout_ms": member.join.session_timeout_ms,
+                    "rebalance_timeout_ms": member.join.rebalance_timeout_ms,
+                    "protocols": [[name, data.hex()] for name, data in member.join.protocols.items()],
                     "assignment": member.assignment.hex(),
                     "awaits_join": member.member_id in group._joins,
                     "awaits_sync": member.member_id in group._syncs,
