@@ -16,8 +16,7 @@ from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report import sentences, words
 from kafka_assignors.history._report.drawing import Drawing, ReportedGroup, restlessness
-from kafka_assignors.history._report.svg import COLOURS, safe
-from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
+from kafka_assignors.history._report.timeline_svg import COLOURS, bar_step, safe, strip, timeline, told
 
 
 def render(

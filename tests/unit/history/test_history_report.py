@@ -32,8 +32,7 @@ from kafka_assignors.history._report.drawing import (
     restlessness,
 )
 from kafka_assignors.history._report.sentences import change, group_sentences, headline, saved, spared
-from kafka_assignors.history._report.svg import COLOURS, Colouring
-from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
+from kafka_assignors.history._report.timeline_svg import COLOURS, Colouring, bar_step, strip, timeline, told
 from tests.support.history_reports import (
     HOSTILE,
     MIDNIGHT,
