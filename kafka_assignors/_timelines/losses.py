@@ -142,8 +142,6 @@ def left_undone(timeline: TimelineFacts, member: str) -> Mapping[TopicPartition,
     """
     if last := failed_at_last(timeline, member):
         return {partition: first for partition, first, _ in last.records}
-    if member not in timeline.processing:
-        return {}
     found = {}
     for partition, polled in timeline.deliveries.items():
         handled = timeline.handled.get(partition, ())

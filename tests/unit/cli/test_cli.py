@@ -10,13 +10,11 @@ import pytest
 from kafka import TopicPartition
 from rich.console import Console
 
-from kafka_assignors._cli.main import main
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
 from kafka_assignors._common.plain import to_json
 from kafka_assignors._timelines.ownership import Overlap
 from kafka_assignors._timelines.rebalances import SeenRebalance
-from kafka_assignors.groups import Cluster
 from tests.unit.cli.conftest import Cli
 
 
@@ -259,20 +257,3 @@ def test_options_are_listed_by_what_they_are_about(cli: Cli) -> None:
 
 def test_the_end_of_a_help_is_shown_as_it_is_written(cli: Cli) -> None:
     assert "\n      partitions: [0, 1, 4]        # or a number\n" in cli.shown("plan", "--help")
-
-
-@pytest.mark.parametrize(
-    "written",
-    [["--bootstrap-server", "a:1,b:2"], ["--bootstrap-server=a:1,b:2"]],
-    ids=["apart", "with ="],
-)
-def test_brokers_are_named_by_kafkas_option(written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[tuple[str, ...]] = []
-
-    def find(cluster: Cluster, _: str) -> str:
-        found.append(cluster.bootstrap_servers)
-        return ""
-
-    monkeypatch.setattr("kafka_assignors.groups._coordinator.find_coordinator", find)
-    assert main(["group", "find", "billing", *written]) == 0
-    assert found == [("a:1", "b:2")]

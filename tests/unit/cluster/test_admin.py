@@ -14,6 +14,7 @@ from kafka.errors import (
 
 from kafka_assignors._cluster import admin as module
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
+from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors._cluster.reaching import Found
 from kafka_assignors._common import waiting
 
@@ -40,6 +41,10 @@ def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
     monkeypatch.setattr(module, "look", lambda hosts, _: dict.fromkeys(hosts, Found()))
     monkeypatch.setattr(module, "KafkaAdminClient", clients)
     return Admin(["kafka-1:9092"])
+
+
+def test_servers_may_have_commas_between_them() -> None:
+    assert Cluster("a:1,b:2").bootstrap_servers == ("a:1", "b:2")
 
 
 def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(

@@ -88,16 +88,6 @@ def test_records_of_one_moment_are_one_snapshot() -> None:
     assert (one.members[0].rebalance_timeout_ms, one.members[0].session_timeout_ms) == (60_000, -1)
 
 
-def test_a_hand_over_is_told_step_by_step() -> None:
-    log = handed_over()
-    assert told(log) == [
-        (0, 1, True, {"a": "t0 t1 t2 t3"}),
-        (10, 2, False, {"a": "t0 t1 t2 t3", "b": ""}),
-        (13, 2, False, {"a": "t0 t1", "b": ""}),
-        (16, 2, True, {"a": "t0 t1", "b": "t2 t3"}),
-    ]
-
-
 def test_a_hand_over_is_one_rebalance() -> None:
     log = handed_over()
     found = only(log)
@@ -258,19 +248,6 @@ def slow(log: Log, seconds: float) -> None:
     log.at(12 + seconds).has("b", 2, "t2 t3")
 
 
-def test_a_slow_member_holds_a_rebalance_open_for_as_long_as_its_coordinator_waits_for_it() -> None:
-    log = Log()
-    slow(log, 119)  # a session timeout of 60 s, and its rebalance timeout, with a second to go
-    assert [one[1:] for one in told(log)] == [
-        (1, True, {"a": "t0 t1 t2 t3"}),
-        (2, False, {"a": "t0 t1 t2 t3", "b": ""}),
-        (2, False, {"a": "t0 t1 t2 t3", "b": ""}),
-        (2, False, {"a": "t0 t1", "b": ""}),
-        (2, True, {"a": "t0 t1", "b": "t2 t3"}),
-    ]
-    assert (only(log).seconds, only(log).gone, only(log).moved) == (121.0, 0, 2)
-
-
 def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
     """Its end counts from the last record before that: nothing has changed since."""
     log = Log()
@@ -324,26 +301,6 @@ def at_epoch_50(log: Log) -> None:
     log.joined("a")
     log.assigned(50)
     log.has("a", 50, "t0 t1")
-
-
-def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_one() -> None:
-    log = Log()
-    at_epoch_50(log)
-    log.at(30 * DAY).enters("b", 1, "t0 t1")
-    log.at(31 * DAY).joined("c")
-    log.reached(2)
-    log.has("b", 2, "t0")
-    log.has("c", 2, "t1")
-    assert told(log) == [
-        (0, 50, True, {"a": "t0 t1"}),
-        (30 * DAY, 1, True, {"b": "t0 t1"}),
-        (31 * DAY, 2, True, {"b": "t0", "c": "t1"}),
-    ]
-    found = find_rebalances(read_snapshots(log.records, NAMES))
-    assert [(one.members, one.joined, one.gone, one.moved, one.seconds) for one in found] == [
-        (1, 1, 1, 2, 0.0),
-        (2, 1, 0, 1, 0.0),
-    ]
 
 
 def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_there() -> None:

@@ -3,7 +3,6 @@
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Started, format_partitions
 from kafka_assignors._timelines.ownership import Ownership
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, joined, lived, records
@@ -16,22 +15,6 @@ def owned(
 
 
 # Events
-
-
-def test_a_timeline_puts_events_in_the_order_of_time() -> None:
-    timeline = Timeline([event(2, "a", "closed"), event(1, "a", "started"), event(1.5, "b", "started")])
-    assert [(one.time, one.member) for one in timeline.events] == [(1, "a"), (1.5, "b"), (2, "a")]
-    assert timeline.of(Started, member="b") == (event(1.5, "b", "started"),)
-    assert timeline.end == 2
-
-
-def test_nothing_follows_from_no_events() -> None:
-    timeline = Timeline([])
-    assert timeline.rebalances == ()
-    assert timeline.ownership() == timeline.ownership("generation") == ()
-    assert (timeline.overlaps(), timeline.gaps(), timeline.moves()) == ((), (), ())
-    assert timeline.missing({P0: 2}) == {P0: (0, 1)}
-    assert timeline.describe() == ""
 
 
 # Rebalances
@@ -122,29 +105,6 @@ def test_the_longest_silence_lies_between_two_reports() -> None:
 
 
 # Text
-
-
-def test_partitions_are_shown_by_topic() -> None:
-    assert format_partitions([P2, TopicPartition("s", 1), P0]) == "s:1 t:0,2"
-    assert format_partitions([]) == "none"
-
-
-def test_events_are_shown_with_times_from_the_first() -> None:
-    timeline = lived(
-        event(10, "a", "started", pid=1),
-        event(10.25, "a", "metadata", owned=[("t", 1)], claimed_generation=-1, user_data=""),
-        event(10.5, "a", "assign", generation=1, plan={"a-1": {"partitions": [("t", 0)]}}),
-        event(10.75, "a", "assigned", P0, P1, generation=1),
-        records(11, "a", (P0, 0, 4)),
-    )
-    assert timeline.describe().splitlines() == [
-        "   0.000 a          started",
-        "   0.250 a          metadata owned t:1",
-        "   0.500 a          assign generation 1 plan (a-1: t:0)",
-        "   0.750 a          assigned generation 1 t:0,1",
-        "   1.000 a          records t-0: 0..4",
-    ]
-    assert timeline.describe(last=1) == "   1.000 a          records t-0: 0..4"
 
 
 def test_records_and_commits_in_a_row_are_summed_up_between_what_changes_the_group() -> None:

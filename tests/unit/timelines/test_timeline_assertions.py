@@ -557,17 +557,6 @@ def test_one_that_begins_behind_a_commit_consumes_twice() -> None:
     )
 
 
-def test_what_is_polled_twice_and_processed_once_is_no_duplicate() -> None:
-    lived(
-        *service("a", "b"),
-        records(1, "a", (P0, 0, 9)),
-        processed(1, "a", (P0, 0, 3)),
-        event(2, "a", "crashed"),
-        records(3, "b", (P0, 4, 9)),
-        processed(3, "b", (P0, 4, 9)),
-    ).assert_no_duplicates()
-
-
 # What applications hold -------------------------------------------------------------------------------
 
 
@@ -884,20 +873,11 @@ def test_a_record_at_which_a_poll_raised_is_named_and_was_left_undone() -> None:
     )
     assert left_undone(timeline, "a") == {P0: 3}
     assert left_undone(lived(*past, records(3, "a", (P0, 4, 4))), "a") == {}
+    assert left_undone(lived(records(3, "b", (P2, 0, 1))), "b") == {}
     assert str(failed) == "a          error type ValueError text x\ny"
 
 
 # Ends -------------------------------------------------------------------------------------------------
-
-
-def test_what_a_member_had_polled_and_not_processed_is_left_undone() -> None:
-    timeline = lived(
-        records(1, "a", (P0, 0, 9), (P1, 0, 4)),
-        processed(2, "a", (P0, 0, 6), (P1, 0, 4)),
-        records(3, "b", (P2, 0, 1)),
-    )
-    assert left_undone(timeline, "a") == {P0: 7}
-    assert left_undone(timeline, "b") == {}
 
 
 def test_a_record_at_which_members_ended_is_named_and_may_end_others_until_one_processes_it() -> None:

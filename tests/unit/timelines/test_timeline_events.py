@@ -38,7 +38,7 @@ LED = {"claims": {"a-1": {"owned": [["t", 0]]}}, "plan": {"a-1": {"partitions": 
             "metadata topics ['t', 'u'] owned t:0",
         ),
         (event(1, "a", "assign", **LED, seconds=1.0), "assign claims (a-1: t:0) plan (a-1: none)"),
-        (event(1, "a", "assignment", U2, user_data="00"), "assignment u:2 user_data 00"),
+        (event(1, "a", "assignment", U2, P0, user_data="00"), "assignment t:0 u:2 user_data 00"),
         (event(1, "a", "polled late", seconds=6.25), "polled late after 6.250 s"),
         (event(1, "a", "listener", callback="on_revoke", seconds=2), "listener on_revoke took 2.000 s"),
         (

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 from kafka_assignors._timelines.picture import _LANES, COLOURS, _placed, _Scale, _text_width
 from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, event, history, lived, start, told
+from tests.support.timelines import P0, P1, event, history, start
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -70,29 +70,6 @@ def test_commits_and_those_that_failed_are_drawn_where_there_are_any(tmp_path: P
         for path in (picture, tmp_path / "without.svg")
     )
     assert with_ticks - without == len(events)
-
-
-def test_a_member_has_its_colour_by_the_order_of_joining(tmp_path: Path) -> None:
-    svg = history({"z": "0", "a": "1"}).draw(tmp_path / "group.svg").read_text(encoding="utf-8")
-    # In the legend: the colour of a name comes before it.
-    for name, colour in (("z", COLOURS[0]), ("a", COLOURS[1])):
-        before = svg[: svg.index(f">{name}<", svg.index('id="legend_1"'))]
-        assert re.findall(r"fill: (#[0-9a-f]{6})", before)[-1] == colour
-
-
-def test_a_static_member_keeps_its_colour_when_it_restarts(tmp_path: Path) -> None:
-    timeline = lived(
-        *start(0, "a", "t", instance_id="one"),
-        *told(1, 1, {"a": "0"}),
-        event(2, "a", "closed"),
-        *start(3, "a.2", "t", instance_id="one"),
-        *told(4, 1, {"a.2": "0"}),
-        end=6,
-    )
-    svg = timeline.draw(tmp_path / "group.svg").read_text(encoding="utf-8")
-    assert "a, a.2" in texts(tmp_path / "group.svg")
-    assert COLOURS[0] in svg
-    assert COLOURS[1] not in svg
 
 
 def test_gaps_and_overlaps_are_drawn_where_they_are(tmp_path: Path) -> None:
