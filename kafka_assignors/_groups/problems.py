@@ -145,16 +145,14 @@ def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
 
 
 def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
-    yield from (
-        _error(
-            kind="unreadable member",
-            text=f"what {account.name} or its leader sent cannot be read: {account.unreadable}",
-            advice="find out what client it is: leaders of kafka-python fail on such members, and ours give"
-            " them nothing",
-        )
-        for account in found.members
-        if account.unreadable is not None
-    )
+    for account in found.members:
+        if account.unreadable is not None:
+            yield _error(
+                kind="unreadable member",
+                text=f"what {account.name} or its leader sent cannot be read: {account.unreadable}",
+                advice="find out what client it is: leaders of kafka-python fail on such members, and ours"
+                " give them nothing",
+            )
 
 
 def find_topic_problems(missing: Collection[str], hidden: Collection[str] = ()) -> Iterator[Problem]:
@@ -276,16 +274,14 @@ def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
 
 
 def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
-    yield from (
-        _warning(
-            kind="timeouts",
-            text=f"{account.name} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
-            f" session.timeout.ms {account.session_timeout_ms}",
-            advice="it is expelled for a slow poll sooner than for a crash: raise the first",
-        )
-        for account in found.members
-        if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
-    )
+    for account in found.members:
+        if 0 < account.rebalance_timeout_ms < account.session_timeout_ms:
+            yield _warning(
+                kind="timeouts",
+                text=f"{account.name} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
+                f" session.timeout.ms {account.session_timeout_ms}",
+                advice="it is expelled for a slow poll sooner than for a crash: raise the first",
+            )
     least = _HEARTBEATS * _HEARTBEAT_MS
     if short := [account.name for account in found.members if 0 <= account.session_timeout_ms < least]:
         yield _warning(

@@ -91,15 +91,11 @@ class Span:
     _on_the_way: dict[Change, None] = field(default_factory=dict)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
-        """What differs between the snapshot before it and its last."""
-        return self._find_changes(self.before, self.end)
-
-    @property
     def reasons(self) -> tuple[Change, ...]:
         """What differs between any two of its snapshots, but for how a hand-over goes on."""
-        grown = (one for one in self.changes if one.kind == "topics changed")
-        return tuple(dict.fromkeys([*self._on_the_way, *grown])) or self.changes
+        changes = self._find_changes(self.before, self.end)
+        grown = (one for one in changes if one.kind == "topics changed")
+        return tuple(dict.fromkeys([*self._on_the_way, *grown])) or changes
 
     @property
     def quiet(self) -> bool:
