@@ -1,20 +1,15 @@
 """What the coordinator's record says of a group: its members, what each has, and how good that is."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_assignors._cluster.groups import EpochMember
+from kafka_assignors._common.strategies import Client
 from kafka_assignors._common.words import partitions_in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors._cluster.groups import EpochMember
-    from kafka_assignors._common.strategies import Client
-    from kafka_assignors._groups.moved import OwnerMove
-    from kafka_assignors._groups.snapshots import Partitions
-    from kafka_assignors._wire.user_data import Layout
+from kafka_assignors._groups.moved import OwnerMove
+from kafka_assignors._groups.snapshots import Partitions
+from kafka_assignors._wire.user_data import Layout
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""

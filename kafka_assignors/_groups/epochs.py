@@ -1,19 +1,14 @@
 """A group of KIP-848, explained by what its coordinator describes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
+from kafka_assignors._cluster.groups import EpochGroup, EpochMember
 from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount
 from kafka_assignors._groups.explanation import Explanation, member_names, plan_now
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.problems import Problem, find_problems, have, in_order
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from kafka_assignors._cluster.groups import EpochGroup, EpochMember
 
 SETTLED: Final = frozenset({"Stable", "Empty", "Dead"})
 """The states in which such a group has nothing to do."""

@@ -3,21 +3,25 @@
 All is worked out from the record that its coordinator keeps of it, and from what topics there are.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kafka_assignors._common.strategies import CLIENTS, STICKY
+from kafka_assignors._cluster.groups import EpochMember
+from kafka_assignors._common.strategies import CLIENTS, STICKY, Client
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount
+from kafka_assignors._groups.account import RECORD_LIMIT, Epochs, GroupAccount, MemberAccount
 from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
+from kafka_assignors._groups.snapshots import SnapshotMember
 from kafka_assignors._model.group import Group, Member
+from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.offsets_topic import (
+    GroupMetadataValue,
+    MemberMetadata,
     RecordError,
     batch_size,
     decode_assignment,
@@ -28,16 +32,6 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import layout_of
 from kafka_assignors.planners import plan_exact
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from kafka_assignors._cluster.groups import EpochMember
-    from kafka_assignors._common.strategies import Client
-    from kafka_assignors._groups.account import Epochs
-    from kafka_assignors._groups.snapshots import SnapshotMember
-    from kafka_assignors._model.plan import Plan
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 CONSUMERS: Final = "consumer"
 """The protocol type of groups whose members are consumers; others may send each other anything."""

@@ -1,21 +1,16 @@
 """How far a group is behind: what it has committed of each partition, and what records that has."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafka_assignors._cluster.groups import Extent
 from kafka_assignors._common.plain import fields_of
+from kafka_assignors._groups.account import MemberAccount
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from kafka_assignors._cluster.groups import Extent
-    from kafka_assignors._groups.account import MemberAccount
-
-    Position = tuple[str, int, int]
-    """An offset of a partition: topic, partition id, offset."""
+Position = tuple[str, int, int]
+"""An offset of a partition: topic, partition id, offset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +101,11 @@ class GroupLag:
         """How long ago the oldest record that is not committed was written, as far as that is known."""
         return max((one.seconds for one in self.partitions if one.seconds is not None), default=None)
 
-    def dated(self, ages: Mapping[Position, float | str]) -> GroupLag:
+    def dated(self, ages: Mapping[Position, float | str]) -> "GroupLag":
         """The same with how old the records at the positions of partitions that lag are, or why not."""
         return GroupLag(partitions=tuple(_dated(one, ages) for one in self.partitions))
 
-    def by_member(self) -> dict[str, GroupLag]:
+    def by_member(self) -> dict[str, "GroupLag"]:
         """Member id -> the same of what it has; nothing of a member that has nothing."""
         found: dict[str, list[PartitionLag]] = defaultdict(list)
         for one in self.partitions:

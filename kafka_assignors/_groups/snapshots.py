@@ -4,15 +4,11 @@ All that compares a group with what it was (reasons, metrics, what-if, watching)
 reads record by record (the tables) does not need them. `classic` and `kip848` make them of records.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, NamedTuple, Self
 
 Partitions = frozenset[tuple[str, int]]
 """Partitions by topic and id."""
@@ -43,9 +39,9 @@ class ArchivedRecord(NamedTuple):
     offset: int
     time_us: int
     leader_epoch: int | None
-    snapshot: Snapshot | None = None
+    snapshot: "Snapshot | None" = None
 
-    def at(self, time_us: int) -> ArchivedRecord:
+    def at(self, time_us: int) -> Self:
         snapshot = None if self.snapshot is None else replace(self.snapshot, time_us=time_us)
         return self._replace(time_us=time_us, snapshot=snapshot)
 
@@ -148,7 +144,7 @@ class Snapshot:
         given = sum([len(member.assignment) for member in self.members])
         return given == len(self.owned) and len(self.by_identity) == len(self.members)
 
-    def is_of_generation(self, last: Snapshot) -> bool:
+    def is_of_generation(self, last: "Snapshot") -> bool:
         """Whether it is of the last one's generation; a deleted group may begin where it ended."""
         return (
             last.generation == self.generation

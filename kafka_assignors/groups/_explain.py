@@ -1,34 +1,23 @@
 """A group of a running cluster explained: who has what and why, how far it is behind, and what is wrong."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-from kafka_assignors._cluster.groups import find_extents
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.groups import Extent, Partition, find_extents
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.plain import fields_of
-from kafka_assignors._groups.joining import joining_problem
-from kafka_assignors._groups.lag import find_lag, lag_owners
-from kafka_assignors._groups.problems import find_lag_problems, in_order
+from kafka_assignors._common.strategies import Client
+from kafka_assignors._groups.account import Epochs, GroupAccount
+from kafka_assignors._groups.joining import OngoingRebalance, joining_problem
+from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
+from kafka_assignors._groups.problems import Problem, find_lag_problems, in_order
 from kafka_assignors.groups._completed import completed
-from kafka_assignors.groups._live import read_group, read_rebalances
+from kafka_assignors.groups._coordinator import GroupCoordinator
+from kafka_assignors.groups._live import LiveGroup, NotedRebalance, read_group, read_rebalances
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from kafka_assignors._cluster.groups import Extent, Partition
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors._common.strategies import Client
-    from kafka_assignors._groups.account import Epochs, GroupAccount
-    from kafka_assignors._groups.joining import OngoingRebalance
-    from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors._groups.problems import Problem
-    from kafka_assignors.groups._coordinator import GroupCoordinator
-    from kafka_assignors.groups._live import LiveGroup, NotedRebalance
-
-    Extents = Callable[[Collection[Partition]], Mapping[Partition, Extent]]
-    """Asks where partitions begin and end."""
+Extents = Callable[[Collection[Partition]], Mapping[Partition, Extent]]
+"""Asks where partitions begin and end."""
 
 _LAGS: Final = {"lag": "total", "lag_seconds": "seconds", "uncommitted": "uncommitted", "unknown": "unknown"}
 """What a member's JSON has of its lag."""

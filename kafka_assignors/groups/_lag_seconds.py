@@ -1,26 +1,20 @@
 """For how long records have waited that a group has not committed: the first of each partition is read."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import Any, Final
 
+from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, NoError, for_code
 from kafka.protocol.consumer import FetchRequest
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 
+from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._cluster.groups import Leaders
 from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kafka import KafkaAdminClient
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Leaders
-    from kafka_assignors._groups.lag import Position
+from kafka_assignors._groups.lag import Position
 
 MOST_READS: Final = 5_000
 READ_SECONDS: Final = 10.0

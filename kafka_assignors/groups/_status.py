@@ -1,18 +1,21 @@
 """All groups of a running cluster at once: a few requests for each broker, however many groups there are."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.errors import KafkaError
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
+from kafka_assignors._cluster.admin import LOOK_SECONDS, Admin, ClusterError, reason
 from kafka_assignors._cluster.groups import (
     ClassicGroup,
     EpochGroup,
+    Extent,
+    Leaders,
+    ListedGroup,
+    Partition,
     Refused,
     committed_offsets,
     describe_classic,
@@ -21,26 +24,18 @@ from kafka_assignors._cluster.groups import (
     list_groups as list_all,
     read_topics,
 )
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._groups.account import GroupAccount
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.lag import find_lag, lag_owners
+from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 from kafka_assignors.groups._completed import completed
 from kafka_assignors.groups._live import is_rebalancing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Extent, Leaders, ListedGroup, Partition
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.lag import GroupLag
-
-    Described = ClassicGroup | EpochGroup | Refused | None
+Described = ClassicGroup | EpochGroup | Refused | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
