@@ -1,6 +1,6 @@
 """The README's comparison, continued: what kafka-python's own classes do in groups of real consumers.
 
-Ours in the same cases: `test_assignors.py` and `test_configuration.py`.
+Ours in the same cases: `test_assignors.py` and tests/unit/assignors/test_configuration.py.
 """
 
 from collections.abc import Callable

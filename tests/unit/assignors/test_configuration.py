@@ -1,4 +1,4 @@
-"""Assignors in the hands of a real KafkaConsumer, before it has joined anything."""
+"""Assignors in the hands of a KafkaConsumer that has not joined anything, and is not connected."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +13,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.metadata import MetadataResponse
 
 from kafka_assignors import (
     BroadcastAssignor,
@@ -23,19 +24,33 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._assignors._adapter import METADATA_TRIES
+from tests.support.unconnected import Unconnected
 from tests.support.wire import subscription
 
 MakeConsumer = Callable[..., KafkaConsumer]
 
+KNOWN = MetadataResponse(
+    brokers=[MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=9)],
+    topics=[
+        MetadataResponse.MetadataResponseTopic(
+            name="topic",
+            partitions=[MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(leader_id=1)],
+        )
+    ],
+)
+"""What a broker says of the topic: it has one partition."""
+
 
 @pytest.fixture
-def consumer(kafka_cluster: Any) -> Iterator[MakeConsumer]:
+def consumer() -> Iterator[MakeConsumer]:
     """Makes consumers with a list of strategies; all are closed in the end."""
     with ExitStack() as stack:
 
         def make(*strategies: Any) -> KafkaConsumer:
             made = KafkaConsumer(
-                bootstrap_servers=kafka_cluster.bootstrap_servers,
+                kafka_client=Unconnected,
+                api_version=(3, 0),
+                bootstrap_servers="127.0.0.1:9",
                 group_id="configuration",
                 partition_assignment_strategy=list(strategies),
             )
@@ -89,7 +104,7 @@ def test_two_assignors_of_one_name_are_refused(consumer: MakeConsumer, strategie
 
 
 def test_an_assignor_used_by_hand_within_a_rebalance_listener_is_not_taken_for_the_consumers(
-    topic_factory: Callable[..., str], consumer: MakeConsumer
+    consumer: MakeConsumer,
 ) -> None:
     by_hand = CooperativeStickyAssignor()
     by_hand.on_assignment(ConsumerProtocolAssignment(1, [("elsewhere", [7])], b""), 3)
@@ -102,10 +117,9 @@ def test_an_assignor_used_by_hand_within_a_rebalance_listener_is_not_taken_for_t
         def on_partitions_revoked(self, revoked: Any) -> None:
             """Nothing to do."""
 
-    member = consumer(RangeAssignor)
-    member.subscribe([topic_factory(1)], listener=Listener())
-    while not told:
-        member.poll(timeout_ms=1000)
+    coordinator = consumer(RangeAssignor)._coordinator
+    coordinator._subscription.subscribe(["topic"], listener=Listener())
+    coordinator._net.run(coordinator._invoke_rebalance_listener_async, "on_partitions_assigned", set())
     assert (told[0].generation_id, told[0].owned_partitions[0].partitions) == (3, [7])
 
 
@@ -132,7 +146,7 @@ def test_a_consumer_that_asked_to_join_goes_on_with_it_until_it_has_its_assignme
 ) -> None:
     """By itself it forgets the join if its poll ends before that and the reason to join has gone."""
     made = consumer(assignor)
-    made.subscribe(["topic"])
+    made._subscription.subscribe(["topic"])
     made._coordinator.rejoin_needed = False
     made._coordinator.group_protocols()
     assert made._coordinator.need_rejoin()
@@ -140,22 +154,21 @@ def test_a_consumer_that_asked_to_join_goes_on_with_it_until_it_has_its_assignme
 
 @pytest.mark.parametrize(("milliseconds", "tries"), [(10_000, METADATA_TRIES), (1e-6, 0)])
 def test_a_leader_asks_again_for_topics_without_metadata_as_long_as_it_may_be_silent(
-    topic_factory: Callable[..., str], consumer: MakeConsumer, milliseconds: float, tries: int
+    consumer: MakeConsumer, milliseconds: float, tries: int
 ) -> None:
-    topic = topic_factory(1)
     made = consumer(RangeAssignor)
-    made.subscribe([topic])
-    made.partitions_for_topic(topic)
+    made._subscription.subscribe(["topic"])
+    made._coordinator._cluster.update_metadata(MetadataResponse.decode(KNOWN.encode(version=1), version=1))
     made._coordinator.group_protocols()
     made._coordinator.config["session_timeout_ms"] = milliseconds
 
     def assigned() -> Any:
         member = JoinGroupResponse.JoinGroupResponseMember(
-            member_id="m", group_instance_id=None, metadata=subscription(3, [topic, "absent"])
+            member_id="m", group_instance_id=None, metadata=subscription(3, ["topic", "absent"])
         )
         return made._coordinator._perform_assignment("m", "range", [member])["m"].partitions()
 
     for _ in range(tries):
         with pytest.raises(LeaderNotAvailableError, match="no metadata yet for absent"):
             assigned()
-    assert assigned() == [(topic, 0)]
+    assert assigned() == [("topic", 0)]
