@@ -106,7 +106,6 @@ def aiokafka(session: nox.Session, release: str) -> None:
     beside(session, f"aiokafka=={release}.*")
     given = session.posargs or [
         "tests/unit/aio",
-        "integration_tests/test_aiokafka_groups.py",
         "integration_tests/test_cooperative_aiokafka.py",
     ]
     run(session, "pytest", *given)

@@ -1,8 +1,7 @@
 """What aiokafka's consumers do where they differ from kafka-python's, held once on a real broker.
 
 The simulated members of `tests.lab.clients.aiokafka_members` rest on it: they run the
-same code, on a client and a coordinator that are not real. More is held in test_cooperative_aiokafka.py and
-test_aiokafka_groups.py.
+same code, on a client and a coordinator that are not real. More is held in test_cooperative_aiokafka.py.
 """
 
 import asyncio

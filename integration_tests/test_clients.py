@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
-from integration_tests.support.patience import QUICK, QUICK_POLLS
+from integration_tests.support.patience import QUICK, QUICK_MS, QUICK_POLLS
 from integration_tests.support.scene import Scene, live_through, sizes
 from integration_tests.support.services import commits_by_itself, iterates_with_aiokafka
 from kafka_assignors import CooperativeStickyAssignor
@@ -38,6 +38,16 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(client: st
     assert timeline.overlaps("generation") == ()
     # Only while it was frozen did two applications have a partition.
     assert {overlap.members for overlap in timeline.overlaps()} <= {("a", "c")}
+    assert {topics for one in timeline.rebalances for topics in one.subscriptions.values()} == {
+        frozenset({scene.topic})
+    }
+    timeline.assert_balanced()
+    timeline.assert_all_consumed(load.produced)
+    timeline.assert_paused_at_most(3 * QUICK_MS)
+    timeline.assert_paused_at_most(3 * QUICK_MS, by="records")
+    missed = r"without an owner for longer than 1000 ms:\n(.*\n)+.*b +crashed"
+    with pytest.raises(AssertionError, match=missed):
+        timeline.assert_paused_at_most(1000)
 
 
 def has_produced(load: Load, records: int) -> bool:

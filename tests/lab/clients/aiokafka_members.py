@@ -31,8 +31,9 @@ aiokafka's own consumer:
 - It leaves out topics that it does not subscribe to (`EagerCoordinator._given`).
 
 These follow from their code. What a real client and broker make of it is held in integration_tests/, in
-test_aiokafka_behaviour.py, test_aiokafka_groups.py and test_cooperative_aiokafka.py. Two are in no test on a
-broker: a changed subscription of aiokafka's own consumer, and heartbeats that are cancelled as they leave.
+test_aiokafka_behaviour.py, test_cooperative_aiokafka.py and test_ways_out.py. Three are in no test on a
+broker: a changed subscription of aiokafka's own consumer, heartbeats that are cancelled as they leave, and
+topics that are left out.
 """
 
 import asyncio
