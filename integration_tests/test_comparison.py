@@ -4,39 +4,13 @@ Ours in the same cases: `test_assignors.py` and tests/unit/assignors/test_config
 """
 
 from collections.abc import Callable
-from contextlib import closing
-from typing import Any
 
-import pytest
-from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
-from kafka.errors import KafkaConfigurationError
 
 from integration_tests.support.scenarios import all_members_lost_at_once
 from kafka_assignors._timelines.events import AssignmentReceived
 from kafka_assignors.testing import ConsumerGroup
-
-
-def test_stock_cooperative_sticky_cannot_be_rolled_out(kafka_cluster: Any) -> None:
-    with pytest.raises(KafkaConfigurationError, match="do not support a common RebalanceProtocol"):
-        KafkaConsumer(
-            bootstrap_servers=kafka_cluster.bootstrap_servers,
-            group_id="comparison",
-            partition_assignment_strategy=[StockCooperativeSticky, RangePartitionAssignor],
-        )
-
-
-def test_stock_assignors_take_one_instance_for_two_consumers(kafka_cluster: Any) -> None:
-    instance = StockSticky()
-    settings = {
-        "bootstrap_servers": kafka_cluster.bootstrap_servers,
-        "group_id": "comparison",
-        "partition_assignment_strategy": [instance],
-    }
-    with closing(KafkaConsumer(**settings)) as first, closing(KafkaConsumer(**settings)) as second:
-        assert first._coordinator._assignors == second._coordinator._assignors == {"sticky": instance}
 
 
 def test_stock_leaders_hand_out_nothing_of_topics_that_only_followers_subscribe_to(

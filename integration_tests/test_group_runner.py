@@ -1,17 +1,19 @@
-"""The group runner itself, on kafka-python's own assignors and some that are wrong on purpose."""
+"""The group runner itself, on kafka-python's own assignors, and the topics that the kit makes."""
 
 import re
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import KafkaException
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from integration_tests.support.scene import Scene, sizes
 from integration_tests.support.waiting import has_ended, wait_for
 from kafka_assignors._timelines.events import Event
-from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, create_topic
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
@@ -112,3 +114,20 @@ def test_a_member_with_short_polls_that_recalls_its_joins_comes_back_with_other_
     assert b.state().subscription == {two}
     assert b.state().coordinator == "stable"
     assert sum(map(len, stable.assignments.values())) == 4
+
+
+# Topics
+
+
+def test_a_drawn_name_that_is_taken_is_the_topic_of_a_request_whose_answer_was_lost(
+    kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = uuid.uuid4()
+    monkeypatch.setattr(uuid, "uuid4", lambda: drawn)
+    name = create_topic(kafka_cluster, 3)
+    assert create_topic(kafka_cluster, 3) == name
+
+
+def test_a_given_name_that_is_taken_is_refused(kafka_cluster: Cluster, topic: str) -> None:
+    with pytest.raises(KafkaException, match="already exists"):
+        create_topic(kafka_cluster, 6, name=topic)

@@ -204,18 +204,17 @@ def test_a_backlog_is_drained_in_nearly_the_best_time_and_far_sooner_than_by_sti
 
 
 @contextlib.asynccontextmanager
-async def living_async(cluster: Cluster, topic: str, *, cooperative: bool) -> AsyncIterator[Group]:
+async def living_async(cluster: Cluster, topic: str, kind: Any) -> AsyncIterator[Group]:
     """A group of aiokafka's consumers, in one event loop."""
     workers = []
     async with contextlib.AsyncExitStack() as stack:
         for name in TIMES:
-            assignor = LoadAwareAssignor(cooperative=cooperative)
-            kind = CooperativeConsumer if cooperative else AIOKafkaConsumer
+            assignor = LoadAwareAssignor(cooperative=kind is CooperativeConsumer)
             consumer: Any = kind(
                 topic,
                 group_id=f"g-{topic}",
                 client_id=name,
-                partition_assignment_strategy=[assignor] if cooperative else strategies(assignor),
+                partition_assignment_strategy=strategies(assignor),
                 **cluster.access.aiokafka(),
                 **SETTINGS,
             )
@@ -231,11 +230,11 @@ async def living_async(cluster: Cluster, topic: str, *, cooperative: bool) -> As
             await asyncio.wait(tasks)
 
 
-@pytest.mark.parametrize("cooperative", [True, False], ids=["cooperative", "eager"])
+@pytest.mark.parametrize("client", [CooperativeConsumer, AIOKafkaConsumer])
 async def test_members_on_aiokafka_measure_and_ask_by_themselves(
-    *, cooperative: bool, kafka_cluster: Cluster, topic_factory: TopicFactory
+    client: Any, kafka_cluster: Cluster, topic_factory: TopicFactory
 ) -> None:
-    async with living_async(kafka_cluster, topic_factory(PARTITIONS), cooperative=cooperative) as group:
+    async with living_async(kafka_cluster, topic_factory(PARTITIONS), client) as group:
         await until(lambda: group.is_settled, "4 partitions for each member")
         group.produce(dict.fromkeys(range(PARTITIONS), WARM))
         await until(lambda: not group.left, "what is to learn from")

@@ -43,16 +43,13 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
 
 
-@pytest.mark.parametrize(("keep", "clusters"), [("0", 2), ("2", 1)])
-def test_workers_have_a_cluster_each_and_share_one_that_is_kept(
-    keep: str, clusters: int, pytester: pytest.Pytester
-) -> None:
+def test_workers_share_a_cluster_that_is_kept(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(OF_WORKERS)
     result = pytester.runpytest_subprocess(
-        *("-n2", "--dist=load", "--kafka=embedded", f"--kafka-keep={keep}"),
+        *("-n2", "--dist=load", "--kafka=embedded", "--kafka-keep=2"),
         *(*plugin.ALONE, *plugin.LOADED),
     )
     result.assert_outcomes(passed=4)
     seen = [json.loads((pytester.path / f"{number}.json").read_text(encoding="utf-8")) for number in range(4)]
     assert len({worker for worker, *_ in seen}) == 2
-    assert len({server for _, server in seen}) == clusters
+    assert len({server for _, server in seen}) == 1

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.assignors.cooperative_sticky import (
+    CooperativeStickyAssignor as StockCooperativeSticky,
+)
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -132,6 +136,16 @@ def test_one_instance_for_two_consumers_is_refused_and_the_first_is_none_the_wor
         consumer(instance)
     assert first._coordinator._assignors == {"cooperative-sticky": instance}
     assert instance.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+
+
+def test_kafka_pythons_own_take_one_instance_for_two_consumers_and_no_list_of_both_modes(
+    consumer: MakeConsumer,
+) -> None:
+    instance = StickyPartitionAssignor()
+    first, second = consumer(instance), consumer(instance)
+    assert first._coordinator._assignors == second._coordinator._assignors == {"sticky": instance}
+    with pytest.raises(KafkaConfigurationError, match="do not support a common RebalanceProtocol"):
+        consumer(StockCooperativeSticky, RangePartitionAssignor)
 
 
 def test_an_instance_may_serve_again_once_its_consumer_is_closed(consumer: MakeConsumer) -> None:
