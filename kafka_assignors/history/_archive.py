@@ -4,15 +4,15 @@ docs/history_archive.md says what is where. Each batch is one commit, which also
 read, or which dump was imported. What others commit or remove after an archive was opened is not seen.
 """
 
-from __future__ import annotations
-
+import os
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.topics import SeenTopic
+from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
@@ -35,23 +36,14 @@ from kafka_assignors.history._archive_format import (
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
 from kafka_assignors.history._counts import Counts, is_kept, tally
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
-from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.reading import Part, read_parts, source_of_files
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
+from kafka_assignors.history._store.reading import Part, Split, read_parts, source_of_files
+from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, TaskFiles, units
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._records import Selection
-    from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.reading import Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
-
-    Run = Callable[[Task, MakeFiles], Outcome]
+Run = Callable[[Task, MakeFiles], Outcome]
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
@@ -92,7 +84,7 @@ class Archive:
         self._records, self._topics = self.logs
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Archive:
+    def create(cls, path: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> "Archive":
         """An archive that is there, or a new one in a folder that is empty or not there.
 
         Raises:

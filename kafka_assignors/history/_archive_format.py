@@ -1,20 +1,15 @@
 """What an archive is of, and of which format: archive.json, and the properties of its tables."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors.history._store.location import Location
+from kafka_assignors.history._store.location import Location
 
 FORMAT: Final = 2  # others are refused
 DESCRIPTION: Final = "archive.json"
@@ -71,7 +66,7 @@ class Description:
         return {f"{_PROPERTY}{name}": str(value) for name, value in asdict(self).items() if value is not None}
 
     @classmethod
-    def of(cls, where: Location, properties: Mapping[str, str]) -> Description:
+    def of(cls, where: Location, properties: Mapping[str, str]) -> "Description":
         """Of the properties of a table, which is there."""
         found: dict[str, Any] = {
             field.name: properties[f"{_PROPERTY}{field.name}"]

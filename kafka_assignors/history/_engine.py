@@ -1,12 +1,11 @@
 """Where the work on an archive's groups is done: in this process, or the same by Spark's tasks."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
@@ -14,20 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import as_numpy, integers
-from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, each_group
-from kafka_assignors.history._store.reading import through
-from kafka_assignors.history._store.writing import TaskFiles, run_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._records import GroupTask, Order, Selection
-    from kafka_assignors.history._store.location import Location
-    from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.reading import Source, Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
+from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, GroupTask, Order, Selection, each_group
+from kafka_assignors.history._store.location import Location
+from kafka_assignors.history._store.log import DataFile
+from kafka_assignors.history._store.reading import Source, Split, through
+from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, TaskFiles, run_task
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -51,12 +43,12 @@ class Engine:
         self._progress = progress
 
     @staticmethod
-    def local() -> Engine:
+    def local() -> "Engine":
         """This process. It holds all records that are meant in memory, compressed."""
         return Engine(most=math.inf)
 
     @staticmethod
-    def spark(master: str | None = None, *, progress: bool = True) -> Engine:
+    def spark(master: str | None = None, *, progress: bool = True) -> "Engine":
         """Spark: the session that is there, or a new one of this master; see `spark_session`.
 
         On a terminal Spark shows how far it is, unless without `progress`.
@@ -64,7 +56,7 @@ class Engine:
         return Engine(most=-1, master=master, progress=progress)
 
     @staticmethod
-    def fitting(master: str | None = None, *, replaying: bool = False) -> Engine:
+    def fitting(master: str | None = None, *, replaying: bool = False) -> "Engine":
         """This process for a small archive, unless a master is named or Spark is running; else Spark.
 
         If groups are `replaying`, that takes longer, so less is small.

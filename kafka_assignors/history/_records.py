@@ -5,13 +5,13 @@
 The rows of a task come back as they are. What is large goes into files, which the task writes itself.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,23 +20,17 @@ import pyarrow.compute as pc
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.times import micros
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic.wire import RecordReader
 from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors.history._arrow import as_numpy, integers, number, only, strings
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._schemas import ARCHIVE, COMMIT_KEY, KEPT_TYPES, TIME
-from kafka_assignors.history._store.writing import combined, units
+from kafka_assignors.history._store.writing import TaskFiles, combined, units
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors.history._store.writing import TaskFiles
-
-    GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
-    """Gives rows of a group and its records by partition and offset, some of them twice; and writes files."""
+GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
+"""Gives rows of a group and its records by partition and offset, some of them twice; and writes files."""
 
 UNIT: Final = 4 * 2**20  # bytes of rows that are filtered, or sorted, at once
 _GROUP_METADATA: Final = b"\0\2"  # what the key of a classic group's record begins with

@@ -4,10 +4,9 @@ docs/design.md says why not by Spark's connector. By confluent-kafka a core read
 20th of them group metadata of 2 kB; by kafka-python 155,000. Neither checks checksums.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,19 +16,15 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, COMMIT_KEY, KEPT_TYPES
 from kafka_assignors.history._store.reading import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kafka_assignors._model.arrays import IntArray
-
-    Known = Mapping[int, IntArray]
-    Minutes = dict[bytes, int]
+Known = Mapping[int, IntArray]
+Minutes = dict[bytes, int]
 
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2

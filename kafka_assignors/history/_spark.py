@@ -1,41 +1,32 @@
 """Spark, on this machine or on a cluster: its session, and tasks that read their own share of the rows."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.serializers import CPickleSerializer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 import kafka_assignors
 from kafka_assignors.history._java import find_java, make_java_home
-from kafka_assignors.history._records import SparkError
-from kafka_assignors.history._store.writing import Outcome, run_task
+from kafka_assignors.history._records import Order, SparkError
+from kafka_assignors.history._store.reading import Split
+from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, run_task
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
-
-    from kafka_assignors.history._records import Order
-    from kafka_assignors.history._store.reading import Split
-    from kafka_assignors.history._store.writing import MakeFiles, Task
-
-    Read = Callable[[Iterator[Any]], Iterator[Any]]
+Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _SENT: Final[Any] = CPickleSerializer()
 """Sends what tasks found as Spark itself sends what Python's tasks return; tasks are sent by it as well."""

@@ -4,15 +4,14 @@ Small files, Parquet and Delta logs all go by the same options and the same clie
 are tested; whatever else delta-rs can reach gets the options as they are.
 """
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -23,9 +22,6 @@ from pyarrow import fs
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.properties import parse_properties
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/")
 _SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfss"}
@@ -59,7 +55,7 @@ class Location:
     def __str__(self) -> str:
         return self.uri
 
-    def __truediv__(self, name: str) -> Location:
+    def __truediv__(self, name: str) -> "Location":
         return Location(f"{self.uri.rstrip('/')}/{name}", self.options)
 
     @property
@@ -68,7 +64,7 @@ class Location:
         return None if "://" in self.uri else Path(self.uri)
 
     @property
-    def around(self) -> list[Location]:
+    def around(self) -> list["Location"]:
         """The folders that it is in, the nearest first."""
         if self.local is not None:
             return [Location(str(folder)) for folder in self.local.resolve().parents]

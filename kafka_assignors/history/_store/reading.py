@@ -4,13 +4,12 @@ Spark's own reader needs a jar for each kind of store, lists the files again, an
 1,000,000 records of 7 kB took 22 s of CPU, and not 6.
 """
 
-from __future__ import annotations
-
 import errno
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,17 +19,11 @@ from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import strings
 from kafka_assignors.history._schemas import TIME
-from kafka_assignors.history._store.location import StoreError, reason_of
-from kafka_assignors.history._store.log import Log, NoTableError
+from kafka_assignors.history._store.location import Location, StoreError, reason_of
+from kafka_assignors.history._store.log import DataFile, Log, NoTableError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors.history._store.location import Location
-    from kafka_assignors.history._store.log import DataFile
-
-    Split = Callable[[int], "Source"]
-    """Shares rows out among so many tasks at the same time."""
+Split = Callable[[int], "Source"]
+"""Shares rows out among so many tasks at the same time."""
 
 _TIMES: Final = (1000 * FIRST_MS, 1000 * LAST_MS + 999)
 _COUNTED: Final = ("count", "partition", "offset", "partitions")

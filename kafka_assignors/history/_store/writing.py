@@ -1,28 +1,22 @@
 """Parquet files that tasks write themselves, with Arrow. They are nobody's until a table's log names them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._store.location import StoreError, asking
+from kafka_assignors.history._store.location import Location, StoreError, asking
 from kafka_assignors.history._store.log import DataFile
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from kafka_assignors.history._store.location import Location
-
-    MakeFiles = Callable[[str], "TaskFiles"]
-    """Opens a task's files, given a name that is nobody else's."""
-    Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
-    """What is done with batches of rows: it gives what it finds, and may write files."""
+MakeFiles = Callable[[str], "TaskFiles"]
+"""Opens a task's files, given a name that is nobody else's."""
+Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
+"""What is done with batches of rows: it gives what it finds, and may write files."""
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are in the files, and of numbers and times in the log, too."""

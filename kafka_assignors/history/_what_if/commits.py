@@ -4,22 +4,17 @@ An archive has commits if they were captured (`history capture --commits`): abou
 partition. An offset that was set back adds nothing; what is read again after that does.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import OffsetCommit, RecordError, decode_record
 from kafka_assignors.history._schemas import COMMIT_KEY
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-
-    Records = dict[tuple[str, int], float]  # how many, by topic and partition id
+Records = dict[tuple[str, int], float]  # how many, by topic and partition id
 
 WINDOW_US: Final = 600_000_000  # before a rebalance, over which rates are measured
 
@@ -29,8 +24,8 @@ class _Partition:
     """When a partition was committed, and how many records were worked off since the first commit."""
 
     offset: int  # that was committed last
-    times_us: array[int] = field(default_factory=lambda: array("q"))
-    done: array[float] = field(default_factory=lambda: array("d"))
+    times_us: "array[int]" = field(default_factory=lambda: array("q"))
+    done: "array[float]" = field(default_factory=lambda: array("d"))
 
     def add(self, time_us: int, offset: int) -> None:
         # A clock that was set back stands still until it is where it was.

@@ -9,23 +9,17 @@ If a clock was set back, times continue from where they were: how long it was un
 counts as no time.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_assignors._groups import reasons
 from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, owners_that_differ
-from kafka_assignors._groups.rebalances import SpanFinder
+from kafka_assignors._groups.rebalances import Span, SpanFinder
 from kafka_assignors._groups.snapshots import KIP848, Partitions, Snapshot, SnapshotMember, make_member
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history._what_if.commits import Commits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors._groups.rebalances import Span
-    from kafka_assignors._groups.topics import TopicsSeen
 
 _CLAIMS: Final = SnapshotMember._fields.index("claims")
 _NO_CLAIMS: Final[Mapping[str, tuple[int, ...]]] = {}
@@ -51,7 +45,7 @@ class CourseStep(NamedTuple):
     began_us: int
     ended_us: int
 
-    def has_members_of(self, other: CourseStep) -> bool:
+    def has_members_of(self, other: "CourseStep") -> bool:
         """Whether the same members subscribe to the same topics."""
         return self.members == other.members or [_subscriber(one) for one in self.members] == [
             _subscriber(one) for one in other.members

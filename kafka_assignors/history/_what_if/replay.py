@@ -5,28 +5,20 @@ raises, members keep what they had, and the rest is left out. Of the first step 
 nobody knows what there was before.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
-from kafka_assignors._model.arrays import NOBODY
+from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors.history._what_if.assignors import LOAD_AWARE, Situation, kept, leader_of
-from kafka_assignors.history._what_if.course import CountedRebalance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._what_if.commits import Records
-    from kafka_assignors.history._what_if.course import Course, CourseStep
+from kafka_assignors.history._what_if.commits import Records
+from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseStep
 
 log = get_logger(__name__)
 
@@ -75,7 +67,7 @@ def loads_of(course: Course) -> Iterator[tuple[float, float]]:
             yield max(loads), fmean(loads)
 
 
-def replay_course(course: Course, assignors: Sequence[str]) -> list[Player]:
+def replay_course(course: Course, assignors: Sequence[str]) -> list["Player"]:
     """Replay a course with several assignors that `leader_of` knows."""
     players = [Player(name) for name in assignors]
     commits, has_begun = course.commits, False
