@@ -1,9 +1,7 @@
 """`kafka-assignors history` from a dump to a page, on Spark, of groups whose lives were simulated."""
 
 import json
-import re
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +11,15 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.main import main
-from kafka_assignors._groups.saving import WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._report.sentences import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
 from tests.support.dumps import write_dump
-from tests.support.group_histories import START_US, RecordedGroup
-from tests.support.kip848_log import Log
+from tests.support.group_histories import RecordedGroup
 from tests.support.written_archives import write_archive
 
 BEGAN_US = 1_767_268_800_000_000  # 2026-01-01 12:00 UTC
@@ -100,61 +95,6 @@ def test_times_in_json_are_utc_wherever_it_runs(
     time.tzset()
     assert [row["since"][:16] for row in found] == ["2026-01-01 12:00"]
     assert [row["since"][-6:] for row in found] == ["+00:00"]
-
-
-@pytest.fixture(scope="module")
-def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An archive of a group of KIP-848: a and b from the first day on, c from the ninth."""
-    log = Log()
-    log.named("t")
-    log.joined("a")
-    log.joined("b")
-    log.epoch(1)
-    log.assigned(1)
-    log.has("a", 1, "t0 t1")
-    log.has("b", 1, "t2 t3")
-    log.at(8 * DAY)
-    log.joined("c")
-    log.epoch(2)
-    log.assigned(2)
-    log.has("c", 2, "", state=2)
-    log.has("b", 2, "t2 t3")
-    log.at(8 * DAY + 1)
-    log.has("a", 1, "t0", gives="t1", state=1)
-    log.at(8 * DAY + 2)
-    log.has("a", 2, "t0")
-    log.at(8 * DAY + 4)
-    log.has("c", 2, "t1")
-    folder = tmp_path_factory.mktemp("modern")
-    write_dump(folder / "dump", log.records)
-    assert main(["history", "import", str(folder / "archive"), str(folder / "dump")]) == 0
-    return str(folder / "archive")
-
-
-def day(number: float) -> str:
-    return (datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(days=number)).isoformat()
-
-
-def test_a_kip848_group_is_measured_from_what_it_was_like_at_since(
-    modern: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (whole,) = run(capsys, "metrics", modern)
-    (found,) = run(capsys, "metrics", modern, "--since", day(1))
-    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 1)
-    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (1, 2.0, 4.0)
-    assert found["reasons"] == {"member joined": 1}
-    assert found == whole | {"since": found["since"], "per_day": found["per_day"]}
-    assert found["per_day"] == pytest.approx(1 / 7, rel=1e-3)
-    assert run(capsys, "metrics", modern, "--since", day(9)) == []
-
-
-def test_of_a_kip848_rebalance_that_was_on_at_since_only_time_without_an_owner_counts(
-    modern: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (found,) = run(capsys, "metrics", modern, "--since", day(8 + 1.5 / DAY))
-    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 0)
-    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (0, 2.0, 0.0)
-    assert found["reasons"] == {}
 
 
 @pytest.mark.core
@@ -240,32 +180,6 @@ def test_properties_of_a_store_come_from_a_file(
     assert f"{config}: AWS_REGION has no value" in capsys.readouterr().err
     assert main(["history", "info", archive, "--store-config", str(tmp_path / "no")]) == 2
     assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
-
-
-def test_every_command_tells_the_same(
-    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measured = {row["group"]: row for row in run(capsys, "metrics", archive)}
-    rows = run(capsys, "what-if", archive)
-    actual = {row["group"]: row for row in rows if row["assignor"] == "actual"}
-    # Of a group whose only record cannot be read metrics have nothing; what-if counts it as failed.
-    (unread,) = actual.keys() - measured.keys()
-    assert (unread, actual.pop(unread)["failed"]) == ("g", 1)
-    assert {name: (row["rebalances"], row["moved"]) for name, row in actual.items()} == {
-        name: (row["rebalances"], row["moved"]) for name, row in measured.items()
-    }
-    page = tmp_path / "groups.html"
-    run(capsys, "report", archive, str(page))
-    text = page.read_text(encoding="utf-8").lower()  # the page begins cells with a capital letter
-    assert main(["history", "what-if", archive, "--group", "*-group"]) == 0
-    said = capsys.readouterr().out
-    for group in measured:
-        found = [WhatIf(**row) for row in rows if row["group"] == group]
-        saving = best_saving(found)
-        assert saving is None or f"{change(saving.row, None)}: {saved(saving)} less".lower() in text
-        assert (f"{group}: nothing that was tried would have helped much" in said) == (saving is None)
-    advised = re.findall(r'data-label="what would help">[^<]* less\b', text)
-    assert len(advised) + said.count("nothing that was tried would have helped much") == len(measured)
 
 
 def test_a_report_on_nothing_is_refused(

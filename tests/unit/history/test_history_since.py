@@ -31,6 +31,7 @@ from tests.support.group_histories import (
     recorded,
     snapshot,
 )
+from tests.support.kip848_log import Log, two_come
 from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 
@@ -130,6 +131,24 @@ def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
     assert len(whole) > 1
     for number, one in enumerate(whole, 1):
         assert rebalances(one.ended + timedelta(microseconds=1)) == whole[number:]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rebalances", "moved", "longest", "reasons"),
+    [(5, 1, 2, 4.0, {"member joined": 1}), (11, 0, 0, 0.0, {})],
+    ids=["before it", "on its way"],
+)
+def test_of_a_kip848_rebalance_that_was_on_then_only_time_without_an_owner_counts(
+    tmp_path: Path, *, seconds: int, rebalances: int, moved: int, longest: float, reasons: dict[str, int]
+) -> None:
+    log = Log()
+    two_come(log)  # at 10 s the second one
+    log.at(12).has("a", 2, "t0 t1")
+    log.at(14).has("b", 2, "t2 t3")
+    (found,) = metrics(archive(tmp_path, log.records), since=at(seconds))
+    assert (found.members, found.seen_members) == (2, 2)
+    assert (found.rebalances, found.moved, found.reasons) == (rebalances, moved, reasons)
+    assert (found.unowned_seconds, found.longest_seconds) == (4.0, longest)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
