@@ -292,6 +292,7 @@ def check_history_tables(data: bytes) -> None:
     assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
     if codec.compiled() is not None:
         for name, rows in decoded_fast(batch, {}).items():
+            rows.validate(full=True)
             assert rows.equals(pa.Table.from_batches([slow[name]]))
         for place, one in enumerate(read_batch(batch)):
             if one.snapshot is not None:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
+from kafka_assignors._wire import codec
 from kafka_assignors.history import _arrow as native
-from kafka_assignors.history._tables import fast
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.one_by_one import DECODED
 
 
@@ -19,3 +21,15 @@ def decoded_fast(batch: Any, names: dict[str, str]) -> dict[str, Any]:
         order = sorted(range(len(places)), key=places.__getitem__)
         found[name] = rows.take(pa.array(order, pa.int64())).combine_chunks()
     return found
+
+
+compiled = pytest.mark.skipif(codec.compiled() is None, reason="_codec was not compiled")
+
+each_decoder = pytest.mark.parametrize(
+    "decode",
+    [
+        pytest.param(decoded_fast, marks=compiled, id="fast"),
+        pytest.param(one_by_one.decode, id="one by one"),
+    ],
+)
+"""For tests of what decodes a batch to the tables' rows."""

@@ -31,6 +31,9 @@ MEASURES = st.dictionaries(
     max_size=20,
 )
 CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
+RECORDS = (groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata))).map(
+    lambda raw: [group_metadata_key("g"), raw]
+)
 DRAWN = {
     "partition-lists": any_of(ENTRIES.map(partition_list)),
     "subscriptions": any_of(SUBSCRIPTIONS),
@@ -45,9 +48,8 @@ DRAWN = {
     ),
     "measured": damaged(MEASURES.map(encode_measured)).map(lambda raw: [raw]),
     "read-assignments": any_of(ASSIGNMENTS),
-    "offsets-topic": damaged(groups().map(encode_group_metadata)).map(
-        lambda raw: [group_metadata_key("g"), raw]
-    ),
+    "offsets-topic": RECORDS,
+    "history-tables": RECORDS,
 }
 """By target: blobs like what members and brokers send, damaged, and any bytes."""
 

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
 
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
     MemberMetadata,
-    encode_group_metadata,
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
@@ -20,26 +18,13 @@ from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import DECODED
 from tests.support.archives import archived, batch_of, group, member, random_records, row, time_of
-from tests.support.decoded_tables import decoded_fast
-from tests.support.offsets_topic import WRITTEN, groups
-from tests.support.wire import damaged, partition_list, subscription
+from tests.support.decoded_tables import compiled, decoded_fast, each_decoder
+from tests.support.offsets_topic import WRITTEN
+from tests.support.wire import partition_list, subscription
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
-
-compiled = pytest.mark.skipif(codec.compiled() is None, reason="_codec was not compiled")
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(decoded_fast, marks=compiled, id="fast"),
-        pytest.param(one_by_one.decode, id="one by one"),
-    ]
-)
-def decode(request: pytest.FixtureRequest) -> Any:
-    """Decodes a batch to the tables' rows."""
-    return request.param
 
 
 def taken_at_once(batch: Any) -> list[int]:
@@ -58,6 +43,7 @@ def cells(decoded: dict[str, Any], name: str, *columns: str) -> list[tuple[Any, 
     return [tuple(one[column] for column in columns) for one in rows(decoded, name)]
 
 
+@each_decoder
 class TestClassicGroups:
     def test_a_record_has_a_row_in_each_table(self, decode: Any) -> None:
         said = subscription(
@@ -201,6 +187,7 @@ class TestClassicGroups:
         assert cells(decoded, "generations", "state_time") == [(shown,)]
 
 
+@each_decoder
 class TestKip848:
     def decoded(self, decode: Any, *kinds: int, names: dict[str, str] | None = None) -> dict[str, Any]:
         pairs = [
@@ -257,6 +244,7 @@ class TestKip848:
         assert rows(decoded, "rejected") == []
 
 
+@each_decoder
 class TestRejected:
     @pytest.mark.parametrize(
         ("key", "value", "reason"),
@@ -322,18 +310,6 @@ class TestEveryWay:
         assert min(decoded[name].num_rows for name in DECODED) > 0
         # A batch need not begin where its buffers do.
         self.every(batch.slice(37, 50))
-
-    @given(
-        st.lists(
-            groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata)), max_size=5
-        )
-    )
-    def test_any_groups_give_the_same_rows(self, values: list[bytes]) -> None:
-        self.every(archived([(KEY, value) for value in values]))
-
-    @given(st.binary(max_size=80), st.binary(max_size=80))
-    def test_any_bytes_give_the_same_rows(self, key: bytes, value: bytes) -> None:
-        self.every(archived([(key, value), (KEY, value)]))
 
     def test_records_cut_short_anywhere_give_the_same_rows(self) -> None:
         said = subscription(3, ["t", "ü"], user_data=encode_sticky({"t": [1]}, 4), generation=3, rack="r")

@@ -13,12 +13,10 @@ import pytest
 from kafka.protocol.api_data import ApiData
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.archives import archived, random_value, time_of
-from tests.support.decoded_tables import decoded_fast
+from tests.support.decoded_tables import each_decoder
 from tests.support.offsets_topic import WRITTEN
 
 KEY = group_metadata_key("g")
@@ -61,20 +59,6 @@ def _write_package(folder: Path) -> None:
             (folder / f"{name}.json").write_text(json.dumps(schema | {"type": "data"}))
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(
-            decoded_fast,
-            marks=pytest.mark.skipif(codec.compiled() is None, reason="_codec was not compiled"),
-            id="fast",
-        ),
-        pytest.param(one_by_one.decode, id="one by one"),
-    ]
-)
-def decode(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
 def rows(decoded: dict[str, Any], name: str, *columns: str) -> Rows:
     found: Rows = decoded[name].select([*columns]).to_pylist()
     return found
@@ -103,6 +87,7 @@ def readable(value: Any) -> bool:
     return True
 
 
+@each_decoder
 def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -> None:
     rng = Random(7)
     written = [bytes.fromhex(value) for key, value, _ in WRITTEN if key == "0002000167"]
@@ -171,6 +156,7 @@ def milliseconds(time: datetime | None) -> int | None:
     return None if time is None else int(time.timestamp() * 1000)
 
 
+@each_decoder
 def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
     by_type = dict(zip((3, 5, 6, 7, 8), NAMES[1:], strict=True))
     # kafka-python takes a tagged struct that can be null for one that cannot, and stumbles over it: without.
