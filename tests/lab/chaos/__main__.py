@@ -16,7 +16,7 @@ import click
 from benchmarks import machine
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from tests.lab.chaos._cases import CASES
-from tests.lab.chaos._model import Limits
+from tests.lab.chaos._model import NODES, Limits
 from tests.lab.chaos._report import page
 from tests.lab.chaos._run import (
     BROKER_SETTINGS,
@@ -113,7 +113,7 @@ def main(
         return
     again = shlex.join(["python", "-m", MODULE, *sys.argv[1:]])
     outcomes: list[Outcome] = []
-    with kafka_cluster(Limits().nodes, settings=BROKER_SETTINGS) as cluster:
+    with kafka_cluster(NODES, settings=BROKER_SETTINGS) as cluster:
         for job in todo:
             outcomes.append(job.run(cluster))
             written = page(outcomes, again, machine.describe(), client=client)

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-QUORUM: Final = 3
-"""Nodes of a cluster that can spare one."""
+NODES: Final = 3
+"""Of a cluster, which can spare one."""
 
 Kind = Literal[
     "join",
@@ -38,7 +38,6 @@ class Limits:
     most: int = 8
     partitions: tuple[int, ...] = (16, 8)
     most_partitions: int = 32
-    nodes: int = 3
     slow: float = 0.4
     wanted: float = 0.8
 
@@ -143,7 +142,7 @@ class Model:
             case "start broker":
                 return self.down == step.target
             case "kill broker" | "stop broker" | "move coordinator":
-                return self.limits.nodes >= QUORUM and self.down is None
+                return self.down is None
             case _:
                 return self._allows_of(self.members[step.target], step)
 

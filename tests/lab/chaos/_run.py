@@ -23,7 +23,7 @@ from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._cases import Case
-from tests.lab.chaos._model import ScriptStep
+from tests.lab.chaos._model import NODES, ScriptStep
 from tests.lab.chaos._promises import EXCLUSIVE, keep
 from tests.lab.chaos._script import Script
 
@@ -38,8 +38,6 @@ BROKER_SETTINGS: Final[Mapping[str, str | int]] = {"min.insync.replicas": 2}
 
 RATE: Final = 40.0
 """Records a second that `unleash` produces to each topic."""
-
-REPLICAS: Final = 3
 
 Client = Literal["kafka-python", "aiokafka", "mixed"]
 """The libraries whose consumers take the assignors of this one; or members of theirs and of others."""
@@ -124,8 +122,7 @@ def unleash(
         ChaosError: The group did not settle, or a promise was broken.
     """
     case = assignor if isinstance(assignor, Case) else Case.of(assignor)
-    replication = min(REPLICAS, cluster.nodes)
-    topics = [create_topic(cluster, count, replication=replication) for count in script.limits.partitions]
+    topics = [create_topic(cluster, count, replication=NODES) for count in script.limits.partitions]
     with contextlib.ExitStack() as stack:
         stack.callback(_clear_up, cluster, topics)
         group = stack.enter_context(
@@ -212,7 +209,7 @@ class _ScriptRun:
         )
 
     def _start(self, step: ScriptStep) -> None:
-        rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
+        rack = f"rack-{len(self._group.members) % NODES + 1}"
         client = next(self._clients)
         options = self._case.options(step.target, [*self._topics.values()])
         how = _member(self._case.assignor, options, rack, client)

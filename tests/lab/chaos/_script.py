@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from tests.lab.chaos._model import Kind, Limits, Model, ScriptStep
+from tests.lab.chaos._model import NODES, Kind, Limits, Model, ScriptStep
 
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 6,
@@ -182,11 +182,9 @@ def _candidates(kind: Kind) -> Callable[[random.Random, Model], Sequence[ScriptS
         case "grow":
             return _growths
         case "kill broker" | "stop broker" | "start broker":
-            return lambda _, model: [
-                ScriptStep(kind=kind, target=str(node)) for node in range(1, model.limits.nodes + 1)
-            ]
+            return lambda *_: [ScriptStep(kind=kind, target=str(node)) for node in range(1, NODES + 1)]
         case "move coordinator":
-            return lambda _rng, _model: [ScriptStep(kind=kind)]
+            return lambda *_: [ScriptStep(kind=kind)]
     return lambda _, model: [ScriptStep(kind=kind, target=name) for name in model.members]
 
 

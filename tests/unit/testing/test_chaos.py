@@ -12,7 +12,6 @@ from kafka_assignors._timelines.timeline import Timeline
 from tests.lab.chaos import (
     EXCLUSIVE,
     PROMISES,
-    Limits,
     plan_events,
 )
 from tests.lab.chaos.__main__ import main
@@ -42,11 +41,6 @@ def test_a_script_has_as_many_steps_as_were_asked_for_and_all_kinds_come() -> No
     }
     slow = [step.poll_ms > 0 for script in scripts for step in script.steps if step.kind == "join"]
     assert 0.3 < sum(slow) / len(slow) < 0.5
-
-
-def test_a_cluster_of_one_is_left_alone() -> None:
-    kinds = count_kinds([plan_events(seed, 50, Limits(nodes=1)) for seed in range(20)])
-    assert not {kind for kind in kinds if "broker" in kind or "coordinator" in kind}
 
 
 # Promises -----------------------------------------------------------------------------------------------
