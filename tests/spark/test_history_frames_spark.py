@@ -7,18 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
 from tests.support.archives import NOON, hourly, key_of
-from tests.support.small_archives import add, read
+from tests.support.small_archives import add, offsets, read
 
 pytestmark = pytest.mark.slow
-
-
-def offsets(rows: DataFrame) -> list[int]:
-    return sorted(one["offset"] for one in rows.select("offset").collect())
 
 
 @pytest.mark.core

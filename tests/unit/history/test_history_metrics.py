@@ -34,8 +34,7 @@ def kip848() -> list[ArchivedRecord]:
     for number in range(1, 9):
         log.at(100 * number)
         log.joined(f"m{number}", topics="tu")
-        log.epoch(number)
-        log.assigned(number)
+        log.reached(number)
         if number > 1:
             log.has(f"m{number - 1}", number, "t0")
             log.at(100 * number + 5)

@@ -89,17 +89,11 @@ def test_a_hand_over_that_does_not_come_is_told_after_its_time() -> None:
 
 def test_a_kip848_group_is_told_when_nothing_follows_and_by_the_names_of_its_topics() -> None:
     log = Log()
-    log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
-    log.has("a", 1, "t0 t1")
+    log.enters("a", 1, "t0 t1")
     before = list(log.records)
     log.at(10)
     log.gone("a")
-    log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
-    log.has("b", 2, "t0 t1")
+    log.enters("b", 2, "t0 t1")
     asked = 0
 
     def names() -> dict[str, str]:

@@ -232,8 +232,7 @@ def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
     two_share(log)
     log.at(700)
     log.gone("b")
-    log.epoch(3)
-    log.assigned(3)
+    log.reached(3)
     log.has("a", 3, "t0 t1 t2 t3")
     (of,) = {one.partition for one in log.records}
     begin_us = log.records[0].time_us
