@@ -48,8 +48,10 @@ class Event:
     generation: int = NO_GENERATION
     member_id: str = ""
 
-    def __init_subclass__(cls) -> None:
-        if "kind" in vars(cls):
+    def __init_subclass__(cls, kind: str = "") -> None:
+        if kind:
+            cls.kind = kind
+        if "kind" in vars(cls):  # also of the class that slots make anew, without arguments
             KINDS[cls.kind] = cls
 
     def __str__(self) -> str:
@@ -86,7 +88,7 @@ class _ShownPartitions(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started(Event):
+class Started(Event, kind="started"):
     """A member began.
 
     Attributes:
@@ -95,14 +97,13 @@ class Started(Event):
         client: Its client library.
     """
 
-    kind = "started"
     pid: int = 0
     instance_id: str | None = None
     client: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured(Event):
+class Configured(Event, kind="configured"):
     """A member made its consumer.
 
     Attributes:
@@ -112,7 +113,6 @@ class Configured(Event):
         instance_id: Its static instance id, whether the group or the application chose it.
     """
 
-    kind = "configured"
     session_timeout_ms: int = 0
     max_poll_interval_ms: int = 0
     auto_offset_reset: str = ""
@@ -120,14 +120,13 @@ class Configured(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolledLate(Event):
+class PolledLate(Event, kind="polled late"):
     """A member polled again after it had not polled for long: its application was busy between two polls.
 
     Attributes:
         seconds: For how long, `LONG` at least.
     """
 
-    kind = "polled late"
     seconds: float = 0.0
 
     def _details(self) -> Iterator[str]:
@@ -135,7 +134,7 @@ class PolledLate(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerReturned(Event):
+class ListenerReturned(Event, kind="listener"):
     """An application's listener returned after long, or raised. Of Java's client, applications have none.
 
     Attributes:
@@ -144,7 +143,6 @@ class ListenerReturned(Event):
         error: What it raised, or empty.
     """
 
-    kind = "listener"
     callback: str = ""
     seconds: float = 0.0
     error: str = ""
@@ -156,7 +154,7 @@ class ListenerReturned(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joining(Event):
+class Joining(Event, kind="metadata"):
     """A member asked to join. Only members of kafka-python and simulated ones report it.
 
     Generation and member id are those that it had then.
@@ -171,7 +169,6 @@ class Joining(Event):
         undecodable: Why its subscription cannot be decoded.
     """
 
-    kind = "metadata"
     topics: tuple[str, ...] | None = None
     version: int = -1
     owned: frozenset[TopicPartition] = frozenset()
@@ -182,7 +179,7 @@ class Joining(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Led(Event):
+class Led(Event, kind="assign"):
     """A member's assignor was asked for an assignment, as the leader's.
 
     Attributes:
@@ -192,7 +189,6 @@ class Led(Event):
         seconds: How long the assignor took.
     """
 
-    kind = "assign"
     claims: Claims = field(default_factory=dict)
     plan: Mapping[str, Any] | None = None
     error: Mapping[str, str] | None = None
@@ -200,43 +196,34 @@ class Led(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssignmentReceived(_ShownPartitions):
+class AssignmentReceived(_ShownPartitions, kind="assignment"):
     """A member's client got its assignment; `partitions` are all of it.
 
     Attributes:
         user_data: The assignment's user data in hexadecimal digits.
     """
 
-    kind = "assignment"
     user_data: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assigned(_ShownPartitions):
+class Assigned(_ShownPartitions, kind="assigned"):
     """A member's application was given more partitions."""
 
-    kind = "assigned"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revoked(_ShownPartitions):
+class Revoked(_ShownPartitions, kind="revoked"):
     """A member's application had to revoke partitions."""
 
-    kind = "revoked"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost(_ShownPartitions):
+class Lost(_ShownPartitions, kind="lost"):
     """A member's application lost partitions; others may have them already."""
 
-    kind = "lost"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected(OfPartitions):
+class Rejected(OfPartitions, kind="rejected"):
     """A simulated member did not accept an assignment, because its subscription changed meanwhile."""
-
-    kind = "rejected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,17 +244,13 @@ class OfRecords(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consumed(OfRecords):
+class Consumed(OfRecords, kind="records"):
     """A poll returned records."""
-
-    kind = "records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Processed(OfRecords):
+class Processed(OfRecords, kind="processed"):
     """An application said that it is done with records: `Seat.processed`."""
-
-    kind = "processed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,14 +269,13 @@ class OfPositions(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought(OfPositions):
+class Sought(OfPositions, kind="sought"):
     """An application had its consumer go on elsewhere: `positions`, where -1 is the end, -2 the beginning.
 
     Attributes:
         callback: The method of its listener that did so, as the client calls it; else empty.
     """
 
-    kind = "sought"
     callback: str = ""
 
     def _details(self) -> Iterator[str]:
@@ -303,24 +285,21 @@ class Sought(OfPositions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Committed(OfPositions):
+class Committed(OfPositions, kind="committed"):
     """The coordinator has a member's positions, committed by application, kit or the client's timer.
 
     Of members of Java's client only what the kit commits.
     """
 
-    kind = "committed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitFailed(OfPositions):
+class CommitFailed(OfPositions, kind="commit_failed"):
     """A commit was refused, or the client could not even send it.
 
     Attributes:
         text: The error.
     """
 
-    kind = "commit_failed"
     text: str = ""
 
     def _details(self) -> Iterator[str]:
@@ -329,7 +308,7 @@ class CommitFailed(OfPositions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Event):
+class Noted(Event, kind="note"):
     """A fact of an application's own: `Seat.note`.
 
     Attributes:
@@ -337,49 +316,45 @@ class Noted(Event):
         value: Anything that has JSON.
     """
 
-    kind = "note"
     name: str = ""
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding(_ShownPartitions):
+class Holding(_ShownPartitions, kind="holds"):
     """An application has something of its own for partitions: `Seat.holds`.
 
     Attributes:
         what: A cache, a lock, a file...
     """
 
-    kind = "holds"
     what: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released(_ShownPartitions):
+class Released(_ShownPartitions, kind="releases"):
     """An application released something that it had for partitions: `Seat.releases`.
 
     Attributes:
         what: As in `Holding`.
     """
 
-    kind = "releases"
     what: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obeyed(Event):
+class Obeyed(Event, kind="obeyed"):
     """A member did what it was asked to, where no other event says so.
 
     Attributes:
         command: The command.
     """
 
-    kind = "obeyed"
     command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Event):
+class Failed(Event, kind="error"):
     """A poll or a command raised.
 
     Attributes:
@@ -389,7 +364,6 @@ class Failed(Event):
         records: The record at which a deserializer raised it, as in `OfRecords`.
     """
 
-    kind = "error"
     command: str | None = None
     type: str = ""
     text: str = ""
@@ -397,7 +371,7 @@ class Failed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Raised(Event):
+class Raised(Event, kind="raised"):
     """An application raised an exception, and dealt with it by itself.
 
     Attributes:
@@ -406,14 +380,13 @@ class Raised(Event):
         records: The record that the handler had, as in `OfRecords`.
     """
 
-    kind = "raised"
     where: str = ""
     text: str = ""
     records: tuple[tuple[TopicPartition, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed(Event):
+class Subscribed(Event, kind="subscribed"):
     """A member changed its subscription.
 
     Attributes:
@@ -421,34 +394,27 @@ class Subscribed(Event):
         pattern: The pattern that topics match from the start of their names.
     """
 
-    kind = "subscribed"
     topics: tuple[str, ...] = ()
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsubscribed(Event):
+class Unsubscribed(Event, kind="unsubscribed"):
     """A member gave up all topics."""
 
-    kind = "unsubscribed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paused(Event):
+class Paused(Event, kind="paused"):
     """A member stopped polling."""
 
-    kind = "paused"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed(Event):
+class Resumed(Event, kind="resumed"):
     """A member polls again."""
 
-    kind = "resumed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateReported(OfPartitions):
+class StateReported(OfPartitions, kind="state"):
     """A member was asked where it stands; `partitions` are what its consumer has.
 
     Attributes:
@@ -457,7 +423,6 @@ class StateReported(OfPartitions):
         silent: Seconds since its last poll returned; 0 while it polls.
     """
 
-    kind = "state"
     coordinator: str = ""
     subscription: tuple[str, ...] = ()
     silent: float = 0.0
@@ -470,61 +435,49 @@ class StateReported(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed(Event):
+class Closed(Event, kind="closed"):
     """A member closed its consumer.
 
     Attributes:
         reason: "left", "returned" if an application did so unasked, "errors" after too many in a row.
     """
 
-    kind = "closed"
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crashed(Event):
+class Crashed(Event, kind="crashed"):
     """A member was killed."""
 
-    kind = "crashed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen(Event):
+class Frozen(Event, kind="frozen"):
     """A member was frozen."""
 
-    kind = "frozen"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thawed(Event):
+class Thawed(Event, kind="thawed"):
     """A frozen member continues."""
 
-    kind = "thawed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutOff(Event):
+class CutOff(Event, kind="cut off"):
     """Nothing passes any more between a member and the coordinator: a fault of a `Network`, or simulated."""
 
-    kind = "cut off"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconnected(Event):
+class Reconnected(Event, kind="reconnected"):
     """Everything passes again."""
 
-    kind = "reconnected"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exited(Event):
+class Exited(Event, kind="exited"):
     """A member's process or thread ended.
 
     Attributes:
         status: Its exit status; None of a simulated one.
     """
 
-    kind = "exited"
     status: int | None = None
 
 
