@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from kafka import TopicPartition
 
@@ -92,8 +93,7 @@ def find_settled(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Claim:
+class _Claim(NamedTuple):
     """What a member last had before a generation; `losses` counts how often it lost partitions until then."""
 
     generation: int = NO_GENERATION
@@ -101,8 +101,7 @@ class _Claim:
     losses: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Situation:
+class _Situation(NamedTuple):
     """A generation, with members under the names that they have in the group."""
 
     rebalance: SeenRebalance

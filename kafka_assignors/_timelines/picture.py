@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -75,8 +74,7 @@ class _Label(NamedTuple):
     lane: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Scale:
+class _Scale(NamedTuple):
     """Where things are: times in seconds from the first event, rows by number, lengths in inches."""
 
     begin: float

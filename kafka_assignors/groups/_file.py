@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ _WORK: Final = {"rate": 1, "lag": 0, "cost": 1000}
 """What is said of a partition's work: records a second, records, microseconds a record; if it is not said."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Topic:
+class _Topic(NamedTuple):
     ids: tuple[int, ...]
     racks: tuple[frozenset[str], ...] | None
     work: tuple[list[int], ...]

@@ -7,8 +7,8 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.testing._brokers.broker import Broker, end_of, wait_until_complete
@@ -36,8 +36,7 @@ rootLogger.appenderRef.console.ref=console
 Brokers = Sequence["EmbeddedBroker"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Java:
+class _Java(NamedTuple):
     """Java with Kafka's jars."""
 
     program: Path

@@ -7,8 +7,7 @@ shows whether it is back, and what it knows by now.
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka.errors import for_code
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
@@ -31,8 +30,7 @@ _DESCRIBE_GROUPS_VERSION = 4  # likewise
 _GROUP = 0  # the type of key of a group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenPartition:
+class SeenPartition(NamedTuple):
     """A partition, as a broker knows it.
 
     Its leader is -1 if no node leads it; the first of its replicas is the preferred leader.
@@ -45,12 +43,8 @@ class SeenPartition:
     in_sync: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState:
-    """A cluster, as a broker knows it.
-
-    Of the nodes that it takes for alive, the addresses ("host:port").
-    """
+class ClusterState(NamedTuple):
+    """A cluster, as a broker knows it: the addresses ("host:port") of the nodes that it takes for alive."""
 
     brokers: Mapping[int, str]
     partitions: tuple[SeenPartition, ...]
@@ -64,13 +58,13 @@ def cluster_state(server: str) -> ClusterState:
         partitions=tuple(
             SeenPartition(
                 topic=topic.name,
-                number=partition.partition_index,
-                leader=partition.leader_id,
-                replicas=tuple(partition.replica_nodes),
-                in_sync=frozenset(partition.isr_nodes),
+                number=one.partition_index,
+                leader=one.leader_id,
+                replicas=tuple(one.replica_nodes),
+                in_sync=frozenset(one.isr_nodes),
             )
             for topic in answer.topics
-            for partition in topic.partitions
+            for one in topic.partitions
         ),
     )
 
