@@ -190,82 +190,83 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
     assert [key for key in keys if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("topic", {}, "topic: unknown field, with the value an empty mapping; allowed: topics, members"),
-        ("topics", None, "topics is missing: a mapping of topics by name"),
-        ("topics", {"../../etc/x": 1}, 'topics."../../etc/x": Kafka has no topic named'),
-        ("topics", [], "topics: must be a mapping of topics by name, not an empty list"),
+WRONG: dict[str, list[tuple[object, str]]] = {
+    "topic": [({}, "topic: unknown field, with the value an empty mapping; allowed: topics, members")],
+    "topics": [
+        (None, "topics is missing: a mapping of topics by name"),
+        ({"../../etc/x": 1}, 'topics."../../etc/x": Kafka has no topic named'),
+        ([], "topics: must be a mapping of topics by name, not an empty list"),
+    ],
+    "topics.orders": [
+        (0, "must be a mapping with partitions and racks, or a number of partitions from 1 to 1000000"),
+        (1_000_001, "from 1 to 1000000, not 1000001"),
+        (True, "from 1 to 1000000, not true"),
+        ({}, "topics.orders: partitions is missing: their number, or a list of their ids"),
+        ({"partitions": []}, "topics.orders.partitions: must be a list of at least one"),
         (
-            "topics.orders",
-            0,
-            "must be a mapping with partitions and racks, or a number of partitions from 1 to 1000000",
-        ),
-        ("topics.orders", 1_000_001, "from 1 to 1000000, not 1000001"),
-        ("topics.orders", True, "from 1 to 1000000, not true"),
-        ("topics.orders", {}, "topics.orders: partitions is missing: their number, or a list of their ids"),
-        ("topics.orders", {"partitions": []}, "topics.orders.partitions: must be a list of at least one"),
-        (
-            "topics.orders",
             {"partitions": {}},
             "partitions: must be a list of partition ids, or a number of partitions from 1 to 1000000, not",
         ),
         (
-            "topics.orders",
             {"partitions": [0, -2]},
             "topics.orders.partitions[1]: must be a partition id from 0 to 2147483647, not -2",
         ),
-        ("topics.orders", {"partitions": [3, 3]}, "partitions[1]: 3 is in the list more than once"),
-        ("topics.orders", {"partitions": 2, "rack": []}, "topics.orders.rack: unknown field"),
+        ({"partitions": [3, 3]}, "partitions[1]: 3 is in the list more than once"),
+        ({"partitions": 2, "rack": []}, "topics.orders.rack: unknown field"),
         (
-            "topics.orders",
             {"partitions": 2, "racks": [["a"]]},
             "orders.racks: must be a list of 2 lists of racks, one for each partition, not a list of 1",
         ),
-        ("topics.orders", {"partitions": 1, "racks": "a"}, "topics.orders.racks: must be a list of 1 lists"),
+        ({"partitions": 1, "racks": "a"}, "topics.orders.racks: must be a list of 1 lists"),
         (
-            "topics.orders",
             {"partitions": 1, "racks": ["a"]},
             'topics.orders.racks[0]: must be a list of the racks of replicas, not "a"',
         ),
         (
-            "topics.orders",
             {"partitions": 1, "racks": [["a", 1]]},
             "topics.orders.racks[0][1]: must be the name of a rack, not 1",
         ),
-        ("members", None, "members is missing"),
-        ("members", {}, "members: must be a mapping of at least one member, not an empty mapping"),
-        ("members.c1", "x", 'c1: must be a mapping of what there is to say about the member, not "x"'),
+    ],
+    "members": [
+        (None, "members is missing"),
+        ({}, "members: must be a mapping of at least one member, not an empty mapping"),
+        ({"": {}}, 'members: a name must be text of printable characters, not ""'),
         (
-            "members.c1.wieght",
-            2,
-            "wieght: unknown field, with the value 2; allowed: topics, rack, weight, priority, instance_id",
-        ),
-        ("members.c1.weight", 0, "members.c1.weight: must be a whole number from 1 to 1000, not 0"),
-        (
-            "members.c1.priority",
-            -1001,
-            "members.c1.priority: must be a whole number from -1000 to 1000, not -1001",
-        ),
-        ("members.c1.weight", 1001, "members.c1.weight: must be a whole number from 1 to 1000, not 1001"),
-        ("members.c1.topics", "orders", 'members.c1.topics: must be a list of topics, not "orders"'),
-        ("members.c1.topics", [7], "members.c1.topics[0]: must be the name of a topic, not 7"),
-        ("members.c1.rack", "a\x1b[1m", r'members.c1.rack: must be the name of a rack, not "a\u001b[1m"'),
-        ("members.c1.instance_id", 5, "members.c1.instance_id: must be an instance id, not 5"),
-        ("members.c1.owns", [0], "c1.owns: must be a mapping of partition ids by topic, not a list of 1"),
-        ("members.c1.owns", {"orders": 3}, "members.c1.owns.orders: must be a list of partition ids, not 3"),
-        ("members.c1.owns", {"orders": ["a"]}, "members.c1.owns.orders[0]: must be a partition id from 0 to"),
-        ("members.c1.owns", {"a b.c": 3}, 'members.c1.owns."a b.c": must be a list of partition ids, not 3'),
-        ("members.c1.generation", -1, "members.c1.generation: must be a whole number from 0 to 2147483647"),
-        ("members.c1.holds", 1, "members.c1.holds: must be true or false, not 1"),
-        ("members", {"": {}}, 'members: a name must be text of printable characters, not ""'),
-        (
-            "members",
             {"c1": {"instance_id": "i"}, "c2": {"instance_id": "i"}},
             "members.c2: instance_id must differ from the others', but i is c1's already",
         ),
     ],
+    "members.c1": [("x", 'c1: must be a mapping of what there is to say about the member, not "x"')],
+    "members.c1.wieght": [
+        (2, "wieght: unknown field, with the value 2; allowed: topics, rack, weight, priority, instance_id")
+    ],
+    "members.c1.weight": [
+        (0, "members.c1.weight: must be a whole number from 1 to 1000, not 0"),
+        (1001, "members.c1.weight: must be a whole number from 1 to 1000, not 1001"),
+    ],
+    "members.c1.priority": [
+        (-1001, "members.c1.priority: must be a whole number from -1000 to 1000, not -1001")
+    ],
+    "members.c1.topics": [
+        ("orders", 'members.c1.topics: must be a list of topics, not "orders"'),
+        ([7], "members.c1.topics[0]: must be the name of a topic, not 7"),
+    ],
+    "members.c1.rack": [("a\x1b[1m", r'members.c1.rack: must be the name of a rack, not "a\u001b[1m"')],
+    "members.c1.instance_id": [(5, "members.c1.instance_id: must be an instance id, not 5")],
+    "members.c1.owns": [
+        ([0], "c1.owns: must be a mapping of partition ids by topic, not a list of 1"),
+        ({"orders": 3}, "members.c1.owns.orders: must be a list of partition ids, not 3"),
+        ({"orders": ["a"]}, "members.c1.owns.orders[0]: must be a partition id from 0 to"),
+        ({"a b.c": 3}, 'members.c1.owns."a b.c": must be a list of partition ids, not 3'),
+    ],
+    "members.c1.generation": [(-1, "members.c1.generation: must be a whole number from 0 to 2147483647")],
+    "members.c1.holds": [(1, "members.c1.holds: must be true or false, not 1")],
+}
+"""What stands in another place of the group, and what is said of it."""
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"), [(path, *one) for path, each in WRONG.items() for one in each]
 )
 def test_what_is_wrong_in_a_file_is_named(
     path: str, value: object, message: str, write: Write, run: Run
@@ -278,40 +279,41 @@ def test_what_is_wrong_in_a_file_is_named(
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("g.json", '{"topics": {"a": 1, "a": 2}, "members": {}}', "topics.a: is there more than once"),
-        ("g.yaml", "topics: {a: 1, a: 2}\nmembers: {c: }", "topics.a: is there more than once"),
-        ("g.yaml", "topics: {1: 1, '1': 2}\nmembers: {c: }", "topics.1: is there more than once"),
-        ("g.json", '{"topics": {', "not JSON: line 1, column 13: Expecting property name"),
-        ("g.json", f'{{"topics": {"9" * 5000}}}', "not JSON: Exceeds the limit"),
-        ("g.json", '{"topics": {"a": NaN}, "members": {"c": {}}}', "topics.a: must be"),
-        ("g.json", "[" * 100_000, "nested too deeply"),
-        ("g.json", "[]", "must be a mapping with topics and members, not an empty list"),
-        ("g.yaml", "", "must be a mapping with topics and members, not null"),
-        ("g.yaml", "a: [", "not YAML: line "),
-        ("g.yaml", "a: \x07", "not YAML"),
-        ("g.yaml", "a: 1\n---\nb: 2", "not YAML: line 2, column 1"),
-        ("g.yaml", "topics: {a: 1}\nmembers: &m {c: *m}", "line 2, column 10: found unconstructable rec"),
+UNREADABLE = {
+    "g.json": [
+        ('{"topics": {"a": 1, "a": 2}, "members": {}}', "topics.a: is there more than once"),
+        ('{"topics": {', "not JSON: line 1, column 13: Expecting property name"),
+        (f'{{"topics": {"9" * 5000}}}', "not JSON: Exceeds the limit"),
+        ('{"topics": {"a": NaN}, "members": {"c": {}}}', "topics.a: must be"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", "must be a mapping with topics and members, not an empty list"),
+    ],
+    "g.yaml": [
+        ("topics: {a: 1, a: 2}\nmembers: {c: }", "topics.a: is there more than once"),
+        ("topics: {1: 1, '1': 2}\nmembers: {c: }", "topics.1: is there more than once"),
+        ("", "must be a mapping with topics and members, not null"),
+        ("a: [", "not YAML: line "),
+        ("a: \x07", "not YAML"),
+        ("a: 1\n---\nb: 2", "not YAML: line 2, column 1"),
+        ("topics: {a: 1}\nmembers: &m {c: *m}", "line 2, column 10: found unconstructable rec"),
+        ("topics: {a: 1}\nmembers: {c: {<<: {rack: a}}}", "line 2, column 15: could not"),
+        ("topics: {[a]: 1}", "line 1, column 10: a name must be text"),
+        ("topics: !!python/object:os.system {}", "for the tag 'tag:yaml.org,2002:python/object"),
+        ("topics: {a, a: !!set {b}}", "for the tag 'tag:yaml.org,2002:set'"),
+        ("topics: !!map text", "line 1, column 9: expected a mapping"),
         (
-            "g.yaml",
-            "topics: {a: 1}\nmembers: {c: {<<: {rack: a}}}",
-            "line 2, column 15: could not",
-        ),
-        ("g.yaml", "topics: {[a]: 1}", "line 1, column 10: a name must be text"),
-        ("g.yaml", "topics: !!python/object:os.system {}", "for the tag 'tag:yaml.org,2002:python/object"),
-        ("g.yaml", "topics: {a, a: !!set {b}}", "for the tag 'tag:yaml.org,2002:set'"),
-        ("g.yaml", "topics: !!map text", "line 1, column 9: expected a mapping"),
-        (
-            "g.yaml",
             "topics: {a: 1}\nmembers: {c: {weight: 010}}",
             "from 1 to 1000, not 010 (as YAML reads it without quotes)",
         ),
-        ("g.yaml", "topics: {a: 1}\nmembers: {c: {weight: 1:30}}", "not 1:30 (as"),
-        ("g.yaml", "topics: {a: '6'}\nmembers: {c: }", 'not "6"'),
-        ("g.yaml", "topics: {a: 1}\nmembers: {c: {topics: [~]}}", "c.topics[0]: must be the name of a"),
+        ("topics: {a: 1}\nmembers: {c: {weight: 1:30}}", "not 1:30 (as"),
+        ("topics: {a: '6'}\nmembers: {c: }", 'not "6"'),
+        ("topics: {a: 1}\nmembers: {c: {topics: [~]}}", "c.topics[0]: must be the name of a"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"), [(name, *one) for name, each in UNREADABLE.items() for one in each]
 )
 def test_what_is_no_json_or_yaml_or_says_things_twice_is_refused(
     name: str, content: str, message: str, write: Write, run: Run

@@ -126,18 +126,6 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
     assert (activity.reasons.kinds, activity.returned) == ({}, 1)
 
 
-def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
-    log = begun()
-    log.at(10).enters("b", 2, "")
-    log.at(11).enters("c", 3, "")
-    log.at(12).has("a", 3, "t0 t1")
-    log.has("b", 3, "t2")
-    log.has("c", 3, "t3")
-    found = only(log)
-    assert (found.first_generation, found.generation, found.joined) == (2, 3, 2)
-    assert [reason.member for reason in found.reasons] == ["b/h", "c/h"]
-
-
 def test_new_partitions_and_other_subscriptions_are_told() -> None:
     log = begun()
     log.at(10).reached(2)
@@ -160,12 +148,6 @@ def test_topics_go_by_what_names_them() -> None:
     assert [_in_short(one)[3] for one in read_snapshots(old.records)] == [{"a": "t0 t1 t2 t3"}]
 
 
-def test_a_topic_without_a_name_leaves_the_best_untold() -> None:
-    log = handed_over()
-    (found,) = find_rebalances(read_snapshots(log.records))
-    assert (found.moved, found.least_moved, found.best_imbalance) == (2, None, None)
-
-
 def test_expressions_stand_for_topics() -> None:
     log = Log()
     log.joined("a", topics="", regex="[tu]")
@@ -174,17 +156,6 @@ def test_expressions_stand_for_topics() -> None:
     log.has("a", 1, "t0 u0")
     (one,) = read_snapshots(log.records, NAMES)
     assert one.topics == {"t", "u"}
-
-
-def test_nothing_is_told_before_enough_is_known() -> None:
-    """As where compaction has left the newest records alone."""
-    log = Log()
-    log.joined("a")
-    log.at(1).has("a", 7, "t0")
-    log.at(2).epoch(7)
-    assert told(log) == []
-    log.at(3).assigned(7)
-    assert told(log) == [(3, 7, True, {"a": "t0"})]
 
 
 def test_a_group_that_is_deleted_begins_anew() -> None:

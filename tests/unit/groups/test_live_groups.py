@@ -72,12 +72,6 @@ def test_after_a_round_that_was_broken_off_nothing_is_known_of_who_has_joined() 
     )
 
 
-def test_of_one_member_in_its_first_rebalance_it_is_not_said_that_it_has_not_joined() -> None:
-    value = last_generation("a")
-    found = joining(value, described(replace(value, members=()), "PreparingRebalance", "b"))
-    assert (found.joined, found.unsure, found.missing) == ((), ("b",), None)
-
-
 def test_once_all_have_joined_the_leader_is_waited_for() -> None:
     value = last_generation("a", "b")
     before = described(value, "PreparingRebalance")
