@@ -107,7 +107,8 @@ class Admin:
                 still = node in self.left_out and time.monotonic() - self._looked < _STILL_SECONDS
                 if node is not None and (still or over):
                     raise SilentBrokerError(self.left_out.get(node, str(error))) from error
-                if successor.passed and (silent := self._silent(error)) is not None:
+                silent = error.args[0] if isinstance(error, NodeNotReadyError) and error.args else None
+                if successor.passed and silent in self.left_out:
                     raise SilentBrokerError(
                         f"only broker {silent} can answer, and no other has taken over from it within"
                         f" {_SUCCESSOR_SECONDS:.0f} s: {self.left_out[silent]}; start it again, or ask later"
@@ -117,11 +118,6 @@ class Admin:
                 seconds = math.inf if late else seconds
             time.sleep(LOOK_SECONDS)
             self.reconnect()
-
-    def _silent(self, error: KafkaError) -> int | None:
-        """The broker that is left out and that a request was for, if it failed by that."""
-        named = error.args[0] if isinstance(error, NodeNotReadyError) and error.args else None
-        return named if named in self.left_out else None
 
     def reconnect(self) -> None:
         """Begin again, also by brokers that were not named: after Ctrl-C during a request.

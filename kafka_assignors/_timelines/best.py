@@ -85,8 +85,8 @@ def find_settled(
         if handing_over and not situation.continues(handing_over[0]):
             handing_over = []
         handing_over.append(situation)
-        if situation.deserted:
-            handing_over = []
+        if len(situation.rebalance.claims) > len(situation.holdings):
+            handing_over = []  # the leader planned for members that never saw it: that is not on its way
         elif not situation.unowned:
             found.append(_settled(handing_over, weights))
             handing_over = []
@@ -114,11 +114,6 @@ class _Situation(NamedTuple):
     @property
     def unowned(self) -> frozenset[TopicPartition]:
         return self.partitions.difference(*self.holdings.values())
-
-    @property
-    def deserted(self) -> bool:
-        """Whether the leader planned for members that never saw it: what it gave them is not on its way."""
-        return len(self.rebalance.claims) > len(self.holdings)
 
     def continues(self, earlier: "_Situation") -> bool:
         """Whether the same members share out the same partitions as in an earlier generation."""
