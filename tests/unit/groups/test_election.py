@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_assignors._groups.election import NoCommonStrategyError
 from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors.groups import elect_strategy, partition_for_group
 
@@ -56,11 +55,6 @@ def test_of_candidates_with_as_many_votes_the_hash_map_chooses() -> None:
 
 def test_a_candidate_that_nobody_votes_for_is_counted() -> None:
     assert elect_strategy({"a": ["range", "sticky"]}).votes == {"range": 1, "sticky": 0}
-
-
-def test_members_without_a_common_strategy_are_named() -> None:
-    with pytest.raises(NoCommonStrategyError, match="a: range; b: sticky; c: none"):
-        elect_strategy({"a": ["range"], "b": ["sticky"], "c": []})
 
 
 def test_an_empty_group_elects_nothing() -> None:

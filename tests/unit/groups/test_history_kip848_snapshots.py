@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
-from kafka_assignors._wire.offsets_topic import decode_group_metadata, group_metadata_key
+from kafka_assignors._wire.offsets_topic import decode_group_metadata
 from kafka_assignors.history._snapshots import SnapshotReader
 from tests.support.group_histories import (
     START_US,
@@ -342,13 +342,6 @@ def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
     assert all(one.owners == {("t", 0): "a-0"} for one in snapshots)
     reasons = [[reason.kind for reason in one.reasons] for one in find_rebalances(snapshots)]
     assert reasons == [["strategy changed"], ["strategy changed"]]
-
-
-def test_records_that_cannot_be_read_are_counted() -> None:
-    reader = SnapshotReader()
-    bad = ArchivedRecord(group_metadata_key("g"), b"?", 0, 5, START_US, None)
-    assert list(reader.add(bad)) == []
-    assert reader.rejected == 1
 
 
 @pytest.mark.parametrize("cut", range(1, 15))

@@ -91,11 +91,6 @@ def test_a_first_rebalance_has_no_timeouts_to_tell() -> None:
     assert "a new member has yet to come back with its id" in joining_problem(found).text
 
 
-def test_a_group_at_rest_is_in_no_rebalance() -> None:
-    value = last_generation("a")
-    assert find_joining([Look(0, described(value, "Stable"))], value, 0) is None
-
-
 def test_what_is_described_is_explained_as_its_record_without_what_is_not_told() -> None:
     value = last_generation("a", "b")
     told = described(value, "Stable").value

@@ -348,16 +348,6 @@ def test_a_pause_is_a_time_without_an_owner() -> None:
     assert "records" not in said
 
 
-def test_a_pause_by_records_is_a_time_without_any() -> None:
-    crash().assert_paused_at_most(4000, by="records")
-    said = message(lambda: crash().assert_paused_at_most(3999, by="records"))
-    assert said.splitlines()[:3] == [
-        "partitions were without records for longer than 3999 ms:",
-        "  t-0: 4000 ms, from 0.500 s",
-        "  t-1: 4000 ms, from 0.500 s",
-    ]
-
-
 def test_pauses_are_looked_for_between_two_moments() -> None:
     crash().assert_paused_at_most(1000, since=4)
     assert "t-0: 1000 ms" in message(lambda: crash().assert_paused_at_most(999, since=4))
@@ -381,7 +371,10 @@ def test_no_records_at_all_since_a_moment_are_a_pause() -> None:
     timeline = Timeline([records(time, "a", (P0, time, time)) for time in range(3)], end=10)
     timeline.assert_paused_at_most(1000, by="records")
     said = message(lambda: timeline.assert_paused_at_most(1000, by="records", since=4))
-    assert "t-0: 6000 ms, from 4.000 s" in said
+    assert said.splitlines()[:2] == [
+        "partitions were without records for longer than 1000 ms:",
+        "  t-0: 6000 ms, from 4.000 s",
+    ]
 
 
 # Records ----------------------------------------------------------------------------------------------
@@ -613,15 +606,6 @@ def test_a_rule_of_ones_own_is_asserted_on_notes() -> None:
 # Rebalances -------------------------------------------------------------------------------------------
 
 
-def test_a_newer_generation_is_a_rebalance() -> None:
-    timeline = history({"a": "01"}, {"a": "0", "b": "1"})
-    timeline.assert_no_rebalance(after=2)
-    assert message(lambda: timeline.assert_no_rebalance(after=1)).splitlines()[:2] == [
-        "the group rebalanced after generation 1:",
-        "  generation 2, from 2.000 s: a, b",
-    ]
-
-
 # Nothing to judge ---------------------------------------------------------------------------------------
 
 NOBODY = Timeline([])
@@ -714,7 +698,12 @@ def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
     again = [event(time, "b", "subscribed", topics=["t"]) for time in (2, 3, 4, 5)]
     generations = [one for number in range(4) for one in told(2.5 + number, 2 + number, {"a": "0"})]
     timeline = Timeline([*told(0, 1, {"a": "0"}), *again, *generations])
-    assert "  b subscribed 4 times" in message(lambda: timeline.assert_no_rebalance(after=1))
+    said = message(lambda: timeline.assert_no_rebalance(after=1)).splitlines()
+    assert (said[0], said[2]) == (
+        "the group rebalanced after generation 1:",
+        "  generation 2, from 2.500 s: a",
+    )
+    assert said[1].startswith("  b subscribed 4 times")
 
 
 # Causes -----------------------------------------------------------------------------------------------
