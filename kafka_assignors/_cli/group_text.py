@@ -140,7 +140,6 @@ def _joining(explained: ExplainedGroup) -> Iterator[str]:
 
 
 def _why(explained: ExplainedGroup) -> Iterator[str]:
-    """Why the group rebalanced last."""
     for last in explained.rebalances[-1:]:
         ended = f"{generations(last)}: {when(last.time_ms)}"
         if last.seconds is None:
@@ -272,7 +271,6 @@ def _moves(moves: Sequence[OwnerMove], names: Mapping[str, str]) -> Iterator[str
 
 
 def _problems(problems: Sequence[Problem]) -> Iterator[str]:
-    """Problems, each with what to do, after an empty line."""
     if problems:
         yield ""
     for problem in problems:

@@ -149,7 +149,6 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
 
 
 def _flaps(traffic: list[MemberTraffic]) -> bool:
-    """Whether it came and went often enough in any hour."""
     wanted = FLAPPING_TIMES * max(one.here for one in traffic)
     came = went = first = 0
     for one in traffic:

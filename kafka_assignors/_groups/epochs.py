@@ -80,7 +80,6 @@ def _account(member: EpochMember, name: str, matched: Mapping[str | None, frozen
 
 
 def _pending(members: Sequence[EpochMember]) -> tuple[OwnerMove, ...]:
-    """What the coordinator has decided, and is not done yet."""
     owner = {one: member.member_id for member in members for one in member.assignment}
     return tuple(
         OwnerMove(*one, source=owner.get(one), target=member.member_id)

@@ -275,7 +275,6 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
 
 
 def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
-    """The second round of a cooperative rebalance: what members let go of after the first is given away."""
     given = after.owned - before.owned
     if given and given <= before.given_up and hands_over(before, after):
         count = len(given)

@@ -258,7 +258,6 @@ def _most_first(counts: Counter[str]) -> dict[str, int]:
 
 
 def _in_rack(group: Group, owner: IntArray) -> list[int] | list[None]:
-    """For each member how many of its partitions have a replica in its rack."""
     if not (racks := group.local_racks):
         return [None] * len(group.members)
     counts = [0] * len(group.members)
@@ -268,7 +267,6 @@ def _in_rack(group: Group, owner: IntArray) -> list[int] | list[None]:
 
 
 def _by_member(group: Group, partitions: IntArray, members: IntArray) -> dict[str, dict[str, list[int]]]:
-    """Partitions by the member beside each, and by topic."""
     found: dict[str, dict[str, list[int]]] = {}
     for member, partition in sorted(zip(members.tolist(), partitions.tolist(), strict=True)):
         topic, number = group.name_of(partition)
