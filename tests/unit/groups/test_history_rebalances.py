@@ -228,15 +228,6 @@ def test_no_hand_over_is_endless() -> None:
     assert spans == [(2, 2 + LONGEST_HAND_OVER), (19, 19), (20, 20), (21, 21)]
 
 
-def test_a_static_member_that_is_gone_may_have_had_its_partitions_until_an_admin_removed_it() -> None:
-    before = snapshot(1, 0, member("=a", "t0 t1"), member("b", "t2"))
-    lost = snapshot(2, 31, member("b", "t0 t1 t2"), joined=30)
-    found = only(before, lost)
-    assert (kinds(found), found.unowned_seconds) == (["static member gone"], 3 * 1.0)
-    removed = only(before, snapshot(2, 5, member("b", "t0 t1 t2")))
-    assert (kinds(removed), removed.unowned_seconds) == (["member removed"], 0.0)
-
-
 def test_a_member_that_is_gone_too_soon_was_not_lost() -> None:
     before = snapshot(1, 0, member("a", "t0"), member("b", "t1"))
     assert kinds(only(before, snapshot(2, 9.9, member("b", "t0 t1")))) == ["member left"]
