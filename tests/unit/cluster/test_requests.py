@@ -23,6 +23,7 @@ from kafka_assignors._cluster.requests import (
     known_brokers,
     leave_out,
     send,
+    ssl_context,
 )
 from tests.support.sources import private_names
 from tests.support.unconnected import Unconnected
@@ -72,6 +73,11 @@ def test_coordinators_and_brokers_that_a_client_has_heard_of_are_found_without_a
     cluster = client._manager.cluster
     assert cluster.add_coordinator(found, "group", "g", synthesize_node_id=False) == 3
     assert find_coordinators(client, ["g"]) == {"g": 3}
+
+
+def test_what_a_client_encrypts_by_follows_from_its_settings() -> None:
+    assert ssl_context({}).check_hostname
+    assert not ssl_context({"ssl_check_hostname": False}).check_hostname
 
 
 def names_of_others(path: Path) -> set[str]:
