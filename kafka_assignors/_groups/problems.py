@@ -81,7 +81,6 @@ def find_problems(
         *_about_partitions(found, topics, committed),
         *_about_members(found),
         *_about_claims(found),
-        *_about_layouts(found),
         *_about_timeouts(found),
         *_about_record(found),
     ]
@@ -253,10 +252,6 @@ def _about_claims(found: GroupAccount) -> Iterator[Problem]:
             text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
             advice="its client is too old for a cooperative rebalance: update it",
         )
-
-
-def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
-    """Sticky members whose histories one another cannot read."""
     layouts: dict[str, list[str]] = {}
     for account in found.members:
         if account.layout is not None:
