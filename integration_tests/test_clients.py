@@ -1,6 +1,5 @@
 """Members of every client library, and of a user's own making."""
 
-import itertools
 import re
 import sys
 import time
@@ -96,25 +95,6 @@ def test_records_flow_or_not_while_a_cooperative_group_waits_for_a_member(
     assert bool(read) is flows
     if strategy is CooperativeStickyAssignor:
         assert group.timeline.of(CommitFailed, Lost) == ()
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
-    client: str, scene: Scene
-) -> None:
-    group = scene.group(["range"], client=client)
-    group.join("quick")
-    group.wait_stable()
-    slow = group.join("slow", poll_ms=100, work_ms=700)
-    assert sizes(group) == {"quick": 3, "slow": 3}
-    with scene.load() as load:
-        # A poll is reported twice at the most.
-        group.wait_for(lambda: len(group.timeline.of(Consumed, member=slow.name)) >= 6, what="polls")
-        load.stop()
-        group.wait_consumed(load)
-    times = [event.time for event in group.timeline.of(Consumed, member=slow.name)]
-    assert sum(later - earlier >= 0.7 for earlier, later in itertools.pairwise(times)) >= 2
-    assert group.timeline.overlaps("callback") == ()
 
 
 @pytest.mark.parametrize("client", CLIENTS)

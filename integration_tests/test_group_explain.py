@@ -1,6 +1,5 @@
 """`kafka-assignors group` on a running cluster: what it finds and says of groups and their rebalances."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from integration_tests.support.commands import read_command, run_command
 from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._groups.finding import GROUPS_TOPIC
-from kafka_assignors.groups._coordinator import coordinator_of
 from kafka_assignors.testing import (
     Cluster,
     ConsumerGroup,
@@ -149,17 +147,3 @@ def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
     done = run_command(kafka, "group", "explain", "nobody")
     assert done.returncode == 2
     assert done.stderr == ("kafka-assignors group explain: the cluster has no group 'nobody'\n")
-
-
-@pytest.fixture(scope="module")
-def admin(three_brokers: Cluster) -> Iterator[Admin]:
-    with Admin(three_brokers.bootstrap_servers) as admin:
-        yield admin
-
-
-@pytest.mark.parametrize("name", ["orders", "x", "日本", "\N{GRINNING FACE}", "a" * 40])
-def test_the_coordinator_is_found_as_the_brokers_find_it(kafka: Cluster, admin: Admin, name: str) -> None:
-    expected = coordinator_by(kafka.bootstrap_servers[0], name)
-    found = coordinator_of(admin, name)
-    assert (found.broker, found.partitions) == (expected, 50)
-    assert found.address in kafka.bootstrap_servers

@@ -102,18 +102,6 @@ def test_a_port_of_sasl_is_named_and_what_it_wants(sasl_broker: Cluster) -> None
     )
 
 
-def test_a_wrong_password_is_said_once_with_the_servers_that_refuse_it(sasl_broker: Cluster) -> None:
-    wrong = replace(sasl_broker.security, password="guessed")  # noqa: S106 - and wrong
-    settings = Access(sasl_broker.access.servers, wrong).kafka_python()
-    (server,) = settings.pop("bootstrap_servers")
-    servers = [f"{host}:{server.rpartition(':')[2]}" for host in ("127.0.0.1", "localhost")]
-    with pytest.raises(ClusterError) as caught:
-        Admin(servers, settings)
-    assert str(caught.value) == (
-        f"no broker answers at {', '.join(servers)}: {refused(sasl_broker.security.username)}"
-    )
-
-
 def test_a_port_of_tls_is_named_to_who_speaks_plain_text(tls_broker: Cluster) -> None:
     security = tls_broker.security
     assert refusal(tls_broker, security) == ""
