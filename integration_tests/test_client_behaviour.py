@@ -5,7 +5,6 @@ cooperative sticky assignor. Beside that stands what our assignors make of joins
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -181,53 +180,6 @@ def test_topics_given_up_amid_a_rejoin_are_held_until_the_assignment_comes(
     kinds = follower.kinds_since(mark)
     assert kinds.index("assignment") < kinds.index("revoked")
     assert lost <= follower.since(mark, Revoked)[0].partitions
-
-
-def test_an_assignment_with_a_topic_given_up_meanwhile_is_rejected(trio: Trio, topics: list[str]) -> None:
-    """`SubscriptionState.assign_from_subscribed` raises, and `_on_join_complete_async` asks for another join.
-
-    The assignor's `on_assignment` is not called. What it held it holds until the next join is prepared.
-    """
-    leader, follower, other = trio
-    held, generation = follower.held, follower.generation
-    gone, lost = topic_to_give_up(follower, topics)
-    leader.assignor.gate.clear()
-    start_rebalance(leader, follower, other)
-    mark = len(follower.events)
-    follower.begin_join()
-    follower.subscribe([topic for topic in topics if topic != gone])
-    awaits = notice_awaiting(follower)
-    with ThreadPoolExecutor(1) as pool:
-        polling = pool.submit(follower.poll, 3000)
-        wait_for("the poll to wait for the join", awaits, SECONDS)
-        other.begin_join()
-        leader.assignor.gate.set()
-        polling.result()
-    assert planned(leader, follower.member_id) == held
-    rejected = follower.since(mark)[: follower.kinds_since(mark).index("revoked") + 2]
-    assert [event.kind for event in rejected] == ["metadata", "subscribed", "revoked", "metadata"]
-    assert isinstance(rejected[2], Revoked)
-    assert rejected[2].partitions == lost
-    assert [event.generation for event in rejected[2:]] == [generation + 1] * 2
-    assert isinstance(rejected[3], Joining)
-    assert gone not in (rejected[3].topics or ())
-
-
-def notice_awaiting(consumer: DrivenConsumer) -> Callable[[], bool]:
-    """Whether from now on a poll has come to wait for the join."""
-    coordinator, seen = consumer.coordinator, []
-    manager, net = coordinator._manager, coordinator._net
-    # From kafka-python 3.1 on the manager has none.
-    place, name = (manager, "wait_for") if hasattr(manager, "wait_for") else (net, "await_for")
-    wait = getattr(place, name)
-
-    def noticed(future: Any, *arguments: Any, **more: Any) -> Any:
-        if future is coordinator._join_task:
-            seen.append(future)  # on the I/O thread, which sees the answer after this
-        return wait(future, *arguments, **more)
-
-    setattr(place, name, noticed)
-    return lambda: bool(seen)
 
 
 def test_a_member_whose_join_for_other_topics_outlasts_its_poll_never_comes_back(

@@ -1,7 +1,6 @@
 """`--max-lag-seconds`: for how long records wait that a group has not committed."""
 
 import json
-import math
 import time
 from typing import Any
 
@@ -11,12 +10,10 @@ from kafka import KafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import run_command
-from integration_tests.support.records import commit, produce
+from integration_tests.support.records import commit
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import read_topics
-from kafka_assignors.groups import _lag_seconds
 from kafka_assignors.groups._lag_seconds import read_ages
-from kafka_assignors.groups._status import read_groups
 from kafka_assignors.testing import Cluster, create_topic
 
 PATIENCE = 60.0  # seconds
@@ -93,19 +90,3 @@ def test_each_command_shows_seconds_when_asked_and_fails_beyond_what_is_allowed(
         samples = [one for each in families for one in each.samples if one.name == "kafka_group_lag_seconds"]
         assert [one.value for one in samples] == ages
         assert all(one.labels == {"group": group_id, "topic": topic, "partition": "0"} for one in samples)
-
-
-def test_no_more_partitions_are_read_than_the_limit_and_the_others_are_named(
-    kafka_cluster: Cluster, admin: Admin, group_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topics = sorted(create_topic(kafka_cluster, 1) for _ in range(2))
-    for topic in topics:
-        produce(kafka_cluster, topic, {0: 3})
-        commit(kafka_cluster, group_id, topic, 1)
-    monkeypatch.setattr(_lag_seconds, "MOST_READS", 1)
-    (found,) = read_groups(admin, [group_id], max_lag_seconds=math.inf)
-    assert found.lag is not None
-    assert [one.seconds is None for one in found.lag.partitions] == [False, True]
-    (text,) = (one.text for one in found.problems if one.kind == "lag unknown")
-    waited = f"for how long records of {topics[1]}-0 have waited"
-    assert text == f"{waited} is not known: of 2 partitions that lag 1 were read"

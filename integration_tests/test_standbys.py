@@ -8,11 +8,8 @@ from integration_tests.support.commands import read_command
 from integration_tests.support.patience import QUICK
 from integration_tests.support.scene import Scene, sizes
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
-from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Joining, Revoked
+from kafka_assignors._timelines.events import Assigned
 from kafka_assignors.testing import ConsumerGroup
-
-OURS = pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-RETURN_AFTER = 6.0
 
 
 def join(group: ConsumerGroup, name: str, assignor: Any = CooperativeStickyAssignor, **options: Any) -> None:
@@ -24,7 +21,7 @@ def never_two_owners(group: ConsumerGroup) -> bool:
     return not (timeline.double_assigned() or timeline.overlaps("generation") or timeline.overlaps())
 
 
-@OURS
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 @pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
 def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, scene: Scene) -> None:
     group = scene.group(client=client)
@@ -48,37 +45,6 @@ def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, 
     if assignor is CooperativeStickyAssignor:
         back = [len(event.partitions) for event in group.timeline.of(Assigned, member="active.2")]
         assert [count for count in back if count] == [6]
-
-
-@OURS
-@pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
-def test_a_member_takes_over_once_it_has_been_there_for_so_long(
-    client: str, assignor: Any, scene: Scene
-) -> None:
-    group = scene.group(client=client)
-    with scene.load() as load:
-        join(group, "passive", assignor, return_after=RETURN_AFTER)
-        assert sizes(group) == {"passive": 6}
-        for name in ("active", "active.2"):
-            if name == "active":
-                join(group, name, assignor, priority=1, return_after=RETURN_AFTER)
-            else:
-                group.members["active"].restart()
-            assert sizes(group) == {"passive": 6, name: 0}
-            if name == "active":
-                group.members[name].leave()
-                assert sizes(group) == {"passive": 6}
-        if assignor is CooperativeStickyAssignor:
-            assert not [event for event in group.timeline.of(Revoked) if event.partitions]
-        assert sizes(group, expect={"active.2": 6}) == {"passive": 0, "active.2": 6}
-        load.stop()
-        group.wait_consumed(load)
-    joined, *_ = group.timeline.of(AssignmentReceived, member="active.2")
-    taken = next(event for event in group.timeline.of(Assigned, member="active.2") if event.partitions)
-    assert taken.time - joined.time > RETURN_AFTER - 1
-    assert never_two_owners(group)
-    group.timeline.assert_all_consumed(load.produced)
-    assert len(group.timeline.of(Joining, member="active.2")) <= 4
 
 
 @pytest.mark.parametrize(

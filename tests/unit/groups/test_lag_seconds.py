@@ -48,6 +48,16 @@ def batch(first: int, timestamp: int, *, later: int = 0) -> dict[str, Any]:
     return {"records": bytes(data)}
 
 
+def test_no_more_partitions_are_read_than_the_limit_and_of_the_others_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_lag_seconds, "MOST_READS", 1)
+    brokers: Any = Brokers({1: lambda first: batch(first, 0)}, monkeypatch)
+    found = read_ages(brokers, TOPICS, {("orders", partition, 5) for partition in range(2)})
+    assert brokers.asked == [(1, 0, 5)]
+    assert found["orders", 1, 5] == "of 2 partitions that lag 1 were read"
+
+
 def test_a_silent_broker_is_asked_once_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
