@@ -1,16 +1,18 @@
 """Groups of real consumers on a real Kafka, assigned by us, as members come, go, crash, freeze and return.
 
 Every `wait_stable` compares the members' own word with the broker's DescribeGroups, and wants every
-partition owned as the strategy means it.
+partition owned as the strategy means it. What kafka-python's own classes do in the same groups follows.
 """
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from integration_tests.support.patience import QUICK
-from integration_tests.support.scenarios import all_members_lost_at_once
 from integration_tests.support.scene import Scene
 from kafka_assignors import (
     BroadcastAssignor,
@@ -115,6 +117,44 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     assert {event.generation for event in group.timeline.of(Led)} == {1, stable.generation}
 
 
+def all_members_lost_at_once(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> tuple[ConsumerGroup, int]:
+    """Two members lose their membership and return, and a third one joins, all in one round.
+
+    They share six partitions, and freeze until the group has lost both. A member with a topic of its own
+    then holds the round open: the coordinator waits for it, frozen as it is, until the others have
+    asked to join. It subscribes by a pattern, for which it knows all topics when it leads.
+
+    Returns:
+        The group, and how many of the six partitions that one round gave to somebody.
+    """
+    # Polls that outlast sessions and the round: a stock leader whose poll ends in it may forget its join.
+    session = {"session_timeout_ms": 4000}
+    group = consumer_group(topic_factory(6), [assignor], settings=session, poll_ms=20_000)
+    lost = [group.join(name) for name in "ab"]
+    longer = {"session_timeout_ms": 45_000}
+    doorstop = group.join("doorstop", topics=re.compile(topic_factory(1)), settings=longer)
+    assert {len(owned) for name, owned in group.wait_stable().assignments.items() if name in "ab"} == {3}
+    for member in lost:
+        member.freeze()
+    group.wait_stable()
+    doorstop.freeze()
+    before = doorstop.generation
+    group.join("new")
+    for member in lost:
+        member.thaw()
+    group.wait_for(lambda: len(group.describe().assignments) == 4, what="all to ask to join")
+    doorstop.thaw()
+    returned = [*lost, group.members["new"]]
+    group.wait_for(
+        lambda: all(member.generation > before for member in (*returned, doorstop)), what="all to be back"
+    )
+    first = next(one for one in group.timeline.rebalances if one.generation > before)
+    assert first.assignments.keys() == {"a", "b", "new", "doorstop"}
+    return group, sum(len(first.assignments[member.name]) for member in returned)
+
+
 @pytest.mark.parametrize("assignor", STICKY)
 def test_no_partition_stays_without_an_owner_when_all_members_are_lost_at_once(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
@@ -154,3 +194,28 @@ def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(sc
     assert {tp.partition for owned in stable.assignments.values() for tp in owned} == set(range(6))
     assert never_two_owners(group)
     assert group.timeline.overlaps() == ()
+
+
+# kafka-python's own classes
+
+
+def test_stock_leaders_hand_out_nothing_of_topics_that_only_followers_subscribe_to(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    topics = [topic_factory(3), topic_factory(2)]
+    group = consumer_group(topics[:1], [RangePartitionAssignor])
+    group.join("leader")
+    group.wait_stable()
+    group.join("follower", topics=topics[1:])
+    stable = group.wait_stable()
+    received = [event.partitions for event in group.timeline.of(AssignmentReceived, member="follower")]
+    assert {*received[:-1]} == {frozenset()}  # on a laden machine in two generations
+    assert received[-1] == stable.assignments["follower"]
+
+
+def test_stock_cooperative_sticky_leaves_partitions_without_an_owner_when_all_members_are_lost_at_once(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """They go on claiming what they had, so it is kept from the new one until the group's next change."""
+    _, given = all_members_lost_at_once(StockCooperativeSticky, topic_factory, consumer_group)
+    assert given == 4

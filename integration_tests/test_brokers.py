@@ -25,7 +25,7 @@ from kafka.admin import NewTopic
 
 from integration_tests.support.waiting import has_ended, wait_for
 from kafka_assignors.testing import Cluster, ConsumerGroup, Member, create_topic, kafka_cluster
-from kafka_assignors.testing._brokers import class_archive, embedded
+from kafka_assignors.testing._brokers import class_archive, embedded, jars
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.cluster import How, choose_way
 from kafka_assignors.testing._brokers.errors import (
@@ -39,6 +39,9 @@ from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 from kafka_assignors.testing._plugin import options
+from tests.support import plugin
+
+pytest_plugins = ["pytester"]
 
 pytestmark = pytest.mark.slow
 
@@ -194,6 +197,48 @@ def test_a_kept_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
         kept_cluster(1, seconds=3, settings={"num.io.treads": 3}, folder=tmp_path),
     ):
         pass
+
+
+OF_WORKERS = """
+import json
+import pathlib
+import pytest
+
+
+@pytest.mark.parametrize("number", range(4))
+def test(number, worker_id, kafka_cluster, consumer_group):
+    group = consumer_group(partitions=2, members=1)
+    group.wait_stable(expect={"m1": 2})
+    seen = [worker_id, *kafka_cluster.bootstrap_servers]
+    pathlib.Path(f"{number}.json").write_text(json.dumps(seen))
+"""
+
+
+@pytest.fixture
+def own_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Clusters that are kept for nobody else, beside jars that are there already."""
+    whole = jars.cache_folder()
+    own = tmp_path / "cache"
+    own.mkdir()
+    for one in whole.iterdir() if whole.exists() else ():
+        if one.name != "kept":
+            (own / one.name).symlink_to(one)
+    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(own))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+
+
+@pytest.mark.usefixtures("own_kept")
+def test_workers_share_a_cluster_that_is_kept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(OF_WORKERS)
+    result = pytester.runpytest_subprocess(
+        *("-n2", "--dist=load", "--kafka=embedded", "--kafka-keep=2"),
+        *(*plugin.ALONE, *plugin.LOADED),
+    )
+    result.assert_outcomes(passed=4)
+    seen = [json.loads((pytester.path / f"{number}.json").read_text(encoding="utf-8")) for number in range(4)]
+    assert len({worker for worker, *_ in seen}) == 2
+    assert len({server for _, server in seen}) == 1
 
 
 # Dying ------------------------------------------------------------------------------------------------

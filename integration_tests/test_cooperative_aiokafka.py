@@ -127,7 +127,7 @@ async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_b
                 await joined
                 await members.settled({"a": 2, "slow": 2, "late": 2})
             assert [len(one) for one in a.kinds("revoked")] == [3, 1]
-        assert a.refused == []
+        assert a.error is None
         assert a.kinds("lost") == slow.kinds("lost") == []
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CommitFailedError
 
 from integration_tests.support.membership import expel
 from kafka_assignors.aio import CooperativeConsumer
@@ -42,7 +41,6 @@ class Member(ConsumerRebalanceListener):
     told: list[Told] = field(default_factory=list)
     read: dict[int, list[int]] = field(default_factory=dict)
     hooks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    refused: list[CommitFailedError] = field(default_factory=list)
     error: Exception | None = None
     assigned_in: int = -1
     _reading: asyncio.Task[None] | None = None
@@ -99,12 +97,9 @@ class Member(ConsumerRebalanceListener):
                 for partition, records in batch.items():
                     self.read.setdefault(partition.partition, []).extend(one.offset for one in records)
                 if batch and self.commits:
-                    try:
-                        await self.consumer.commit(
-                            {partition: records[-1].offset + 1 for partition, records in batch.items()}
-                        )
-                    except CommitFailedError as error:
-                        self.refused.append(error)
+                    await self.consumer.commit(
+                        {partition: records[-1].offset + 1 for partition, records in batch.items()}
+                    )
         except Exception as error:
             self.error = error
             raise
