@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
@@ -432,11 +432,6 @@ def test_what_compaction_destroys_stays_in_the_archive(
         assert second.offsets == len(filler)
 
 
-def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
-    with Admin(cluster.bootstrap_servers) as admin:
-        admin.ask(request)
-
-
 @pytest.mark.usefixtures("spark")
 def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
     request: pytest.FixtureRequest, tmp_path: Path
@@ -447,7 +442,8 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
         archive = Archive.create(tmp_path)
         capture(cluster.bootstrap_servers, archive)
         before = archive.frontier()
-        ask(cluster, lambda client: client.delete_topics([OFFSETS_TOPIC]))
+        with Admin(cluster.bootstrap_servers) as admin:
+            admin.ask(lambda client: client.delete_topics([OFFSETS_TOPIC]))
         form_a_group(cluster, topic, RangeAssignor)  # which creates it
         put(
             cluster,

@@ -78,10 +78,6 @@ class Mixed:
         return self.group.members[name].client == "kafka-python" and name.startswith("o")
 
 
-def mixed(consumer_group: MakeGroup, topics: list[str], client: str, strategy: str) -> Mixed:
-    return Mixed(consumer_group(topics, None), client, strategy)
-
-
 @pytest.mark.parametrize(("client", "strategy"), pairs("range", "roundrobin"))
 def test_range_and_round_robin_give_the_same_plan_whoever_leads(
     client: str, strategy: str, topic_factory: MakeTopic, consumer_group: MakeGroup
@@ -90,7 +86,7 @@ def test_range_and_round_robin_give_the_same_plan_whoever_leads(
     members = [("ours", "o1"), ("other", "p1"), ("ours", "o2"), ("other", "p2")]
     plans = []
     for first in (0, 1):
-        group = mixed(consumer_group, topics, client, strategy)
+        group = Mixed(consumer_group(topics, None), client, strategy)
         group.join(members[first])
         group.join(*members[:first], *members[first + 1 :])
         assert group.leader_is_ours() == (first == 0)
@@ -112,7 +108,7 @@ def test_ownership_survives_each_change_of_leader(
     kafka_cluster: Cluster,
 ) -> None:
     topic = topic_factory(12)
-    group = mixed(consumer_group, [topic], client, kept_by)
+    group = Mixed(consumer_group([topic], None), client, kept_by)
     steps: list[tuple[Callable[..., None], tuple[Any, ...], bool]] = [
         (group.join, (("ours", "o1"),), True),
         (group.join, (("other", "p1"),), True),
@@ -141,7 +137,7 @@ def test_stock_sticky_cannot_read_what_ours_tells_and_moves_more(
     topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
     """kafka-python 3 reads only its own layout of user data, which Java's members do not read."""
-    group = mixed(consumer_group, [topic_factory(12)], "kafka-python", "sticky")
+    group = Mixed(consumer_group([topic_factory(12)], None), "kafka-python", "sticky")
     group.join(("other", "p1"))
     group.join(("ours", "o1"))
     group.join(("ours", "o2"))

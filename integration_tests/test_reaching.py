@@ -213,11 +213,8 @@ def test_commands_work_with_the_brokers_that_are_not_frozen(
     assert explained.account.group_id == group_id
 
 
-OF_A_GROUP = [name for name in COMMANDS if name.startswith("group ")]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("command", OF_A_GROUP)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name.startswith("group ")])
 def test_a_coordinator_that_freezes_after_it_was_reached_is_named_and_its_successor_asked(
     disturbed_brokers: Cluster, group_id: str, left_out: Callable[[], list[str]], command: str
 ) -> None:
