@@ -7,7 +7,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
@@ -15,7 +14,6 @@ from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._broadcast import plan_broadcast
 from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._range import plan_range
-from kafka_assignors.planners._round_robin import plan_round_robin
 from kafka_assignors.proofs import certify
 from kafka_assignors.proofs._findings import Certificate, Finding
 from tests.support.oracle import Oracle
@@ -210,19 +208,6 @@ def check_budget_witness(oracle: Oracle, plan: Plan, certificate: Certificate, f
         assert tuple(other.values()) < tuple(mine.values())
 
 
-@given(st.integers(0, 2**32), st.integers(0, 2**32))
-def test_following_the_witnesses_ends_at_the_best_plan(seed: int, plan_seed: int) -> None:
-    group = random_case(seed).group
-    oracle = Oracle(group)
-    plan = drawn(Random(plan_seed), group, Goal())
-    for _ in range(10 * group.size + 1):
-        finding = failed(certify(plan))
-        if finding is None:
-            break
-        plan = applied(plan, finding)
-    assert default_objective(oracle, plan) == default_objective(oracle, oracle.plan())
-
-
 CHAIN = Group.of(
     {"t1": range(6), "t2": range(3)},
     [
@@ -325,17 +310,3 @@ def test_a_million_partitions_of_two_kinds_are_checked_in_seconds() -> None:
     finding = failed(certify(Plan.from_owner(group, owner)))
     assert finding
     assert [(move.partition, move.target) for move in finding.witness] == [(0, "half")]
-
-
-@pytest.mark.parametrize("goal", [Goal(), Goal(max_skew=1), Goal(max_moves=50)])
-def test_a_thousand_subscriptions_that_all_differ_are_checked_in_seconds(goal: Goal) -> None:
-    rng = Random(5)
-    topics = {f"t{number:03}": range(rng.randint(50, 150)) for number in range(200)}
-    members = [
-        Member(member_id=f"m{number:04}", topics=frozenset(rng.sample(sorted(topics), 100)))
-        for number in range(1000)
-    ]
-    plan = plan_round_robin(Group.of(topics, members))
-    certificate = certify(Plan.from_owner(plan.group, plan.owner, goal))
-    assert not certificate.optimal
-    assert certificate.arcs == 202_000

@@ -1,20 +1,18 @@
-"""The exact planner against an independent solver, on random groups and through the histories of groups."""
+"""The exact planner against an independent solver, on random groups."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
-from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._cooperative import awaited_holders, first_round
 from kafka_assignors.proofs import certify
 from tests.support.oracle import Oracle
-from tests.support.random_groups import RACKS, Case, random_case
-from tests.support.scale import block, examples, few, scaled
+from tests.support.random_groups import RACKS, random_case
+from tests.support.scale import block, few, scaled
 
 BLOCKS = [block(number, 2500) for number in range(8)]
 
@@ -45,20 +43,6 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
         shuffled = case.shuffled(Random(seed)).group
         again = plan_exact(shuffled, max_skew=goal.max_skew, max_moves=goal.max_moves)
         assert again.assignments() == plan.assignments(), told(seed, shuffled, again)
-
-
-def test_plans_without_the_compiled_flow_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    options: tuple[dict[str, Any], ...] = ({}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1})
-
-    def plan(seed: int) -> Plan:
-        return plan_exact(random_case(seed).group, **options[seed % 4])
-
-    seeds = range(scaled(6000))
-    plans = [plan(seed) for seed in seeds]
-    monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
-    for seed, compiled in zip(seeds, plans, strict=True):
-        again = plan(seed)
-        assert again.assignments() == compiled.assignments(), told(seed, again.group, again)
 
 
 @pytest.mark.parametrize("number", range(2))
@@ -112,92 +96,6 @@ def test_old_and_new_members_of_a_deployment_share_the_topics_that_both_have() -
     }
 
 
-@dataclass
-class Life:
-    """A group that goes through rebalances: what members were given comes back as their claims."""
-
-    topics: dict[str, int]
-    members: list[Member]
-    away: list[Member]
-    generation: int = NO_GENERATION
-    joined: int = 0
-
-    def happens(self, event: str, rng: Random) -> None:
-        wish = frozenset(name for name in [*"abcd", "missing"] if rng.random() < 0.6)
-        place = rng.randrange(len(self.members)) if self.members else -1
-        if event == "join":
-            self.joined += 1
-            rack = rng.choice([*RACKS, None])
-            self.members.append(Member(member_id=f"m{self.joined}", topics=wish, rack=rack))
-        elif event == "grow":
-            name = rng.choice("abcd")
-            self.topics[name] = self.topics.get(name, 0) + rng.randint(1, 4)
-        elif event == "delete":
-            self.topics.pop(rng.choice("abcd"), None)
-        elif event == "return" and self.away:
-            self.members.append(self.away.pop(rng.randrange(len(self.away))))
-        elif event == "leave" and self.members:
-            self.members.pop(place)
-        elif event == "miss" and self.members:
-            self.away.append(self.members.pop(place))
-        elif event == "resubscribe" and self.members:
-            self.members[place] = replace(self.members[place], topics=wish)
-        elif event == "restart" and self.members:
-            self.members[place] = replace(self.members[place], claims={}, generation=NO_GENERATION)
-
-    def case(self, *, racks: bool) -> Case:
-        topics = {name: list(range(size)) for name, size in self.topics.items()}
-        replicas = {
-            (name, number): frozenset({RACKS[number % 3], RACKS[len(name + RACKS[0]) % 2]})
-            for name, ids in topics.items()
-            for number in ids
-        }
-        return Case(topics, self.members, replicas if racks else None)
-
-    def take(self, plan: Plan) -> None:
-        self.generation += 1
-        given_to = plan.assignments()
-        self.members = [
-            replace(
-                member,
-                claims=given_to[member.member_id],
-                generation=self.generation,
-                holds=self.joined % 2 == 0,
-            )
-            for member in self.members
-        ]
-
-
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["join", "join", "join", "leave", "miss", "return", "resubscribe", "restart", "grow", "delete"]
-        ),
-        st.integers(0, 2**32),
-    ),
-    min_size=1,
-    max_size=15,
-)
-
-
-@examples(1000)
-@given(EVENTS, st.booleans())
-def test_through_the_history_of_a_group_every_plan_is_the_best(
-    events: list[tuple[str, int]], racks: bool
-) -> None:
-    life = Life({"a": 4, "b": 6}, [], [])
-    for event, seed in events:
-        life.happens(event, Random(seed))
-        group = life.case(racks=racks).group
-        plan = plan_exact(group)
-        check(plan, group)
-        certificate = certify(plan)
-        assert certificate.optimal, str(certificate)
-        oracle = Oracle(group)
-        assert oracle.reached(plan) == oracle.reached(oracle.plan())
-        life.take(plan)
-
-
 @pytest.mark.parametrize("goal", [Goal(), Goal(max_skew=1), Goal(max_moves=40)], ids=str)
 def test_plans_of_large_groups_prove_themselves_when_members_leave_and_join(goal: Goal) -> None:
     rng = Random(8)
@@ -220,9 +118,6 @@ def test_plans_of_large_groups_prove_themselves_when_members_leave_and_join(goal
     if goal == Goal():
         oracle = Oracle(plan.group)
         assert oracle.reached(plan) == oracle.reached(oracle.plan())
-
-
-# Carried out in cooperative rounds, on groups with stale, double and lost claims ----------------------------
 
 
 def holding_group(seed: int) -> Group:
