@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import copy
 import gc
+import inspect
 import logging
 import threading
 import time
@@ -16,22 +17,12 @@ from typing import Any
 
 import kafka.errors
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import (
-    CommitFailedError,
-    GroupAuthorizationFailedError,
-    GroupLoadInProgressError,
-    IllegalGenerationError,
-    KafkaError,
-    RebalanceInProgressError,
-    RequestTimedOutError,
-    UnknownMemberIdError,
-    UnknownTopicOrPartitionError,
-)
+from aiokafka.protocol.commit import OffsetCommitRequest
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
@@ -82,8 +73,36 @@ class Listener(ConsumerRebalanceListener):
         await self.does()
 
 
+def committed(request: Any) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, number): offset
+        for topic, partitions in request._topics
+        for number, offset, _ in partitions
+    }
+
+
+def answered(request: Any, error: int = 0) -> Any:
+    """The answer to a commit."""
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for one in committed(request):
+        topics.setdefault(one.topic, []).append((one.partition, error))
+    return SimpleNamespace(topics=list(topics.items()))
+
+
+def assignment(*partitions: TopicPartition) -> bytes:
+    """What a SyncGroup gives, as bytes."""
+    of_topics: dict[str, list[int]] = {}
+    for one in partitions:
+        of_topics.setdefault(one.topic, []).append(one.partition)
+    raw: bytes = ConsumerProtocolMemberAssignment(0, list(of_topics.items()), b"").encode()
+    return raw
+
+
 class Client:
-    """An AIOKafkaClient whose broker answers as a test says: an answer, or what makes it of a request."""
+    """An AIOKafkaClient whose broker answers as a test says: an answer, or what makes it of a request.
+
+    Unless it says something, joins are refused for now, and all else is well.
+    """
 
     def __init__(self) -> None:
         self.cluster = SimpleNamespace(
@@ -93,7 +112,12 @@ class Client:
             brokers=list,
             _partitions={"t": {0: None, 1: None}},
         )
-        self.answers: dict[str, Any] = {}
+        self.answers: dict[str, Any] = {
+            "JoinGroupRequest": LOADING,
+            "HeartbeatRequest": OK,
+            "LeaveGroupRequest": OK,
+            "OffsetCommitRequest": answered,
+        }
         self.sent: list[Any] = []
         self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40, close=lambda: None))
 
@@ -112,11 +136,28 @@ class Client:
         self.sent.append(request)
         await asyncio.sleep(0)
         answer = self.answers[type(request).__name__]
-        return await answer(request) if callable(answer) else answer
+        answer = answer(request) if callable(answer) else answer
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """The requests of a kind that were sent."""
+        return [one for one in self.sent if isinstance(one, kind)]
+
+    @property
+    def committed(self) -> list[dict[TopicPartition, int]]:
+        """The offsets of each commit that was sent."""
+        return [committed(one) for one in self.of(OffsetCommitRequest)]
 
 
-OK = SimpleNamespace(error_code=0)
-LOADING = SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+OK, LOADING, FENCED, UNKNOWN = (
+    SimpleNamespace(error_code=code)
+    for code in (
+        0,
+        errors.GroupLoadInProgressError.errno,
+        FENCED_INSTANCE_ID,
+        errors.UnknownMemberIdError.errno,
+    )
+)
 OFFSETS = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
 OF_A = {A: OFFSETS[A]}
 STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
@@ -135,7 +176,7 @@ class Held:
         return self._answer(request) if callable(self._answer) else self._answer
 
 
-def refused(error: type[KafkaError]) -> Any:
+def refused(error: type[errors.KafkaError]) -> Any:
     """The answer to a commit of A."""
     return SimpleNamespace(topics=[(A.topic, [(A.partition, error.errno)])])
 
@@ -152,6 +193,19 @@ def joins(coordinator: GroupCoordinator, generation: int, given: Any, **others: 
         given = SimpleNamespace(error_code=0, member_assignment=given)
     answers = {"JoinGroupRequest": follows_in(generation), "SyncGroupRequest": given, "HeartbeatRequest": OK}
     coordinator._client.answers |= answers | others
+
+
+def delivers(coordinator: CooperativeCoordinator) -> Any:
+    """Its assignment, of which it delivers A and B."""
+    lasting = coordinator._lasting
+    lasting.release({A, B})
+    coordinator._confirm(time.monotonic())
+    assert paused(lasting) == []
+    return lasting
+
+
+def paused(lasting: Any) -> list[TopicPartition]:
+    return sorted(one for one in lasting.tps if lasting.state_value(one).paused)
 
 
 async def rejoin(coordinator: GroupCoordinator) -> bool:
@@ -225,23 +279,23 @@ async def test_a_listener_is_cancelled_with_the_coordination(
         await telling
 
 
-@pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
+@pytest.mark.parametrize("error", [errors.IllegalGenerationError, errors.UnknownMemberIdError])
 @eager_only
 async def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(
     coordinator: EagerCoordinator, error: Any
 ) -> None:
-    async def join_and_refuse(_: Any) -> Any:
+    def join_and_refuse(_: Any) -> Any:
         coordinator.generation = 6
         return refused(error)
 
     coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
-    with pytest.raises(CommitFailedError):
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(None, OF_A)
     assert (coordinator.generation, coordinator.member_id) == (6, "m")
     assert not coordinator._rejoin_needed_fut.done()
     # One that no join came between does.
     coordinator._client.answers["OffsetCommitRequest"] = refused(error)
-    with pytest.raises(CommitFailedError):
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(None, OF_A)
     assert (coordinator.generation, coordinator.member_id) == (-1, "")
     assert coordinator._rejoin_needed_fut.done()
@@ -265,11 +319,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-@pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
+@pytest.mark.parametrize("error", [0, errors.RebalanceInProgressError.errno])
 async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
     coordinator: CooperativeCoordinator, error: int, clock: Clock
 ) -> None:
-    async def answer_4_s_later(_: Any) -> Any:
+    def answer_4_s_later(_: Any) -> Any:
         clock.now += 4
         return SimpleNamespace(error_code=error)
 
@@ -310,13 +364,13 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
     await ended(coordinator)
 
 
-@pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
+@pytest.mark.parametrize("error", [errors.RebalanceInProgressError, errors.IllegalGenerationError])
 async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     coordinator: CooperativeCoordinator, error: Any, clock: Clock
 ) -> None:
     beats, join = asyncio.Queue[int](), Held(LOADING)
 
-    async def beat(request: Any) -> Any:
+    def beat(request: Any) -> Any:
         beats.put_nowait(request._generation_id)
         return SimpleNamespace(error_code=error.errno)
 
@@ -329,7 +383,7 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     assert [await beats.get(), await beats.get()] == [5, 5]
     clock.now += 9
     # The coordinator has made the next generation already if it does not know this one.
-    assert (lasting.doubted is None) == (error is RebalanceInProgressError)
+    assert (lasting.doubted is None) == (error is errors.RebalanceInProgressError)
     assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
     assert not coordinator._rejoin_needed_fut.done()
     join.lets.set()
@@ -341,7 +395,7 @@ async def test_a_heartbeat_of_a_join_that_failed_since_throws_nobody_out(
     coordinator: EagerCoordinator,
 ) -> None:
     """The group has the next generation, and the answer to JoinGroup was lost."""
-    beat, join = Held(SimpleNamespace(error_code=IllegalGenerationError.errno)), Held(LOADING)
+    beat, join = Held(SimpleNamespace(error_code=errors.IllegalGenerationError.errno)), Held(LOADING)
     coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
     attempt = asyncio.create_task(rejoin(coordinator))
     await join.asked.wait()
@@ -357,42 +411,24 @@ async def test_a_heartbeat_of_a_join_that_failed_since_throws_nobody_out(
     assert (coordinator.generation, coordinator.member_id) == (-1, "")
 
 
-def committed(request: Any) -> dict[TopicPartition, int]:
-    return {
-        TopicPartition(topic, number): offset
-        for topic, partitions in request._topics
-        for number, offset, _ in partitions
-    }
-
-
-def answered(request: Any, error: int = 0) -> Any:
-    """The answer to a commit."""
-    topics: dict[str, list[tuple[int, int]]] = {}
-    for one in committed(request):
-        topics.setdefault(one.topic, []).append((one.partition, error))
-    return SimpleNamespace(topics=list(topics.items()))
-
-
 @pytest.mark.parametrize("comes_back", [False, True])
 async def test_a_commit_that_is_tried_again_is_of_what_stayed_only_and_an_event_for_each_part(
     coordinator: CooperativeCoordinator, comes_back: bool
 ) -> None:
-    asked: list[dict[TopicPartition, int]] = []
-    events = observed(coordinator)
+    events, client = observed(coordinator), coordinator._client
 
-    async def commit(request: Any) -> Any:
-        asked.append(committed(request))
-        if len(asked) > 1:
+    def commit(request: Any) -> Any:
+        if len(client.sent) > 1:
             return answered(request)
         coordinator._subscription.assign_from_subscribed({A})
         if comes_back:
             coordinator._subscription.assign_from_subscribed({A, B})
-        return answered(request, GroupLoadInProgressError.errno)
+        return answered(request, errors.GroupLoadInProgressError.errno)
 
-    coordinator._client.answers["OffsetCommitRequest"] = commit
-    with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
+    client.answers["OffsetCommitRequest"] = commit
+    with pytest.raises(errors.CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
         await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
-    assert asked == [{A: 7, B: 9}, {A: 7}]
+    assert client.committed == [{A: 7, B: 9}, {A: 7}]
     said = {"generation": 5, "member_id": "m"}
     assert events[-2:] == [
         ("committed", {**said, "positions": [("t", 0, 7)]}),
@@ -427,7 +463,7 @@ async def test_who_is_in_no_generation_commits_nothing(
     if fell_out:
         coordinator.reset_generation()
     coordinator.generation = -1
-    with pytest.raises(CommitFailedError):
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(coordinator._lasting, OF_A)
     assert coordinator._client.sent == []
 
@@ -461,7 +497,7 @@ async def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_
     caplog.set_level(logging.CRITICAL, "aiokafka")  # a record would keep the error, and so the task
     unheard: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    (await cancelled_commit(coordinator, IllegalGenerationError.errno)).lets.set()
+    (await cancelled_commit(coordinator, errors.IllegalGenerationError.errno)).lets.set()
     await asyncio.wait(coordinator._committing)
     for _turn in range(10):  # until its task has ended
         await asyncio.sleep(0)
@@ -476,13 +512,13 @@ async def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(
 ) -> None:
     join = Held(LOADING)
     coordinator.generation = generation
-    coordinator._client.answers |= {"JoinGroupRequest": join, "LeaveGroupRequest": OK}
+    coordinator._client.answers["JoinGroupRequest"] = join
     joining = asyncio.create_task(rejoin(coordinator))
     coordinator._coordination_task = joining
     await join.asked.wait()
     await asyncio.wait_for(coordinator.close(), 5)
     assert joining.done()
-    (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
+    (left,) = coordinator._client.of(LeaveGroupRequest)
     assert left._member_id == "m"
 
 
@@ -505,7 +541,7 @@ async def test_the_connection_of_joins_is_closed_with_a_join_and_with_its_coordi
 async def test_a_leader_that_stops_while_it_plans_sends_no_plan(coordinator: EagerCoordinator) -> None:
     coordinator._client.answers["SyncGroupRequest"] = lambda _: asyncio.sleep(3600)
     coordinator._closing.set_result(None)
-    with pytest.raises(KafkaError, match="SyncGroupRequest is not waited for: the consumer is stopped"):
+    with pytest.raises(errors.KafkaError, match="not waited for: the consumer is stopped"):
         await coordinator._send_req(SyncGroupRequest("g", 5, "m", None, []))
     assert coordinator._client.sent == []
 
@@ -540,15 +576,6 @@ async def test_a_leader_plans_though_the_loops_own_threads_are_busy(coordinator:
     assert planned.keys() == {"m"}
 
 
-def assignment(*partitions: TopicPartition) -> bytes:
-    """What a SyncGroup gives, as bytes."""
-    of_topics: dict[str, list[int]] = {}
-    for one in partitions:
-        of_topics.setdefault(one.topic, []).append(one.partition)
-    raw: bytes = ConsumerProtocolMemberAssignment(0, list(of_topics.items()), b"").encode()
-    return raw
-
-
 async def ended(coordinator: GroupCoordinator) -> None:
     if isinstance(coordinator, CooperativeCoordinator):
         coordinator._stop_listening()
@@ -572,17 +599,14 @@ async def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_wh
 async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join(
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
-    state = coordinator._subscription
+    state, lasting = coordinator._subscription, delivers(coordinator)
     join = coordinator._client.answers["JoinGroupRequest"] = Held(LOADING)
-    coordinator._confirm(time.monotonic())
-    lasting: Any = coordinator._lasting
-    lasting.release({A, B})
     first = asyncio.create_task(rejoin(coordinator))
     await join.asked.wait()
     state.subscribe({"u"}, listener=listener)
-    assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+    assert paused(lasting) == [A, B]
     state.subscribe({"t", "u"}, listener=listener)
-    assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
+    assert paused(lasting) == []
     state.subscribe({"u"}, listener=listener)
     join.lets.set()
     assert not await first
@@ -604,8 +628,6 @@ async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what
     assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
     # What it had, and subscribes to no longer, the next join takes from it.
     listener.does_when_revoked = lambda: None
-    answer = asyncio.sleep(0, LOADING)
-    coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
     assert not await rejoin(coordinator)
     assert listener.revoked == [{B}, {A}]
     await ended(coordinator)
@@ -632,7 +654,7 @@ UNREADABLE = "has a leader whose assignment cannot be read: {!r}"
 async def test_an_assignment_that_cannot_be_taken_is_an_error_and_it_joins_again(
     coordinator: EagerCoordinator, strategy: str, given: bytes | None, what: str
 ) -> None:
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(errors.KafkaError) as caught:
         await coordinator._on_join_complete(5, "m", strategy, assignment(A) if given is None else given)
     said = f"group aiokafka-default-group {what.format(given)} (generation 5)"
     assert str(caught.value) == f"KafkaError: {said}"
@@ -654,23 +676,21 @@ async def test_an_assignment_of_another_generation_than_its_own_is_not_taken(
 async def test_a_commit_waits_while_the_leader_plans_and_is_sent_in_the_next_generation(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    async def commit(request: Any) -> Any:
-        sent.append((committed(request), coordinator.generation))
-        return answered(request)
-
-    sent: list[Any] = []
+    client = coordinator._client
     sync = Held(SimpleNamespace(error_code=0, member_assignment=assignment(A, B)))
-    joins(coordinator, 6, sync, OffsetCommitRequest=commit)
+    joins(coordinator, 6, sync)
     joining = asyncio.create_task(rejoin(coordinator))
     await sync.asked.wait()
     committing = asyncio.create_task(coordinator.commit_offsets(coordinator._lasting, OF_A))
     for _turn in range(100):
         await asyncio.sleep(0)
-    assert sent == []
+    assert client.committed == []
     sync.lets.set()
     assert await joining
     await committing
-    assert sent == [({A: 7}, 6)]
+    assert client.committed == [{A: 7}]
+    (sent,) = client.of(OffsetCommitRequest)
+    assert sent._consumer_group_generation_id == 6
     await ended(coordinator)
 
 
@@ -680,7 +700,7 @@ async def test_a_join_may_take_as_long_as_a_rebalance_and_one_that_fails_gives_u
 ) -> None:
     async def join(_: Any) -> Any:
         times.append(coordinator._client._conns[0, JOINING]._request_timeout)
-        raise RequestTimedOutError
+        raise errors.RequestTimedOutError
 
     times: list[float] = []
     coordinator._rebalance_timeout_ms = 60_000
@@ -717,7 +737,7 @@ async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_onc
 async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoordinator) -> None:
     commits, join = asyncio.Queue[dict[TopicPartition, int]](), Held(LOADING)
 
-    async def commit(request: Any) -> Any:
+    def commit(request: Any) -> Any:
         commits.put_nowait(committed(request))
         return answered(request)
 
@@ -744,7 +764,7 @@ async def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_
     coordinator.coordinator_dead()
     coordinator._closing.set_result(None)
     given = coordinator._subscription.subscription.assignment
-    with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
+    with pytest.raises(errors.KafkaError, match="the coordinator is away, and the consumer is stopped"):
         await asyncio.wait_for(coordinator.commit_offsets(given, OF_A), 5)
 
 
@@ -752,14 +772,12 @@ C = TopicPartition("gone", 0)
 OF_A_AND_GONE = {A: OFFSETS[A], C: OFFSETS[B]}
 
 
-def with_a_topic_that_is_gone(coordinator: EagerCoordinator) -> tuple[Any, list[dict[TopicPartition, int]]]:
-    """The assignment of what autocommits, of two topics, of which the broker knows one; and what it sends."""
-    sent: list[dict[TopicPartition, int]] = []
+def with_a_topic_that_is_gone(coordinator: EagerCoordinator) -> Any:
+    """The assignment of what autocommits, of two topics, of which the broker knows one."""
 
-    async def commit(request: Any) -> Any:
-        sent.append(committed(request))
+    def commit(request: Any) -> Any:
         answer = answered(request)
-        gone = UnknownTopicOrPartitionError.errno
+        gone = errors.UnknownTopicOrPartitionError.errno
         return SimpleNamespace(
             topics=[
                 (topic, [(number, gone if topic == C.topic else error) for number, error in partitions])
@@ -774,25 +792,25 @@ def with_a_topic_that_is_gone(coordinator: EagerCoordinator) -> tuple[Any, list[
     state.seek(C, 9)
     coordinator._enable_auto_commit = True
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    return state.subscription.assignment, sent
+    return state.subscription.assignment
 
 
 @each_kind
 async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
     coordinator: EagerCoordinator, listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given, sent = with_a_topic_that_is_gone(coordinator)
+    given, client = with_a_topic_that_is_gone(coordinator), coordinator._client
     await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
-    assert sent == [{A: 7, C: 9}]
+    assert client.committed == [{A: 7, C: 9}]
     if isinstance(coordinator, CooperativeCoordinator):
         await asyncio.wait_for(coordinator._revoke({C}), 5)
-        assert sent.pop() == {C: 9}
+        assert committed(client.sent.pop()) == {C: 9}
         assert listener.revoked == [{C}]
         coordinator._subscription.assign_from_subscribed({A, C})
         coordinator._subscription.seek(C, 9)
     with pytest.raises(UnknownPartitionsError):  # which aiokafka logs as it stops
         await asyncio.wait_for(coordinator._maybe_do_last_autocommit(given), 5)
-    assert sent == [{A: 7, C: 9}] * 2
+    assert client.committed == [{A: 7, C: 9}] * 2
     assert "the broker does not know these, so not committed: gone-0" in caplog.text
 
 
@@ -800,11 +818,11 @@ async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
 async def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(
     coordinator: EagerCoordinator,
 ) -> None:
-    given, sent = with_a_topic_that_is_gone(coordinator)
+    given = with_a_topic_that_is_gone(coordinator)
     coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
     assert await coordinator._maybe_do_autocommit(given) == 60
     assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
-    assert sent == [{A: 7, C: 9}]
+    assert coordinator._client.committed == [{A: 7, C: 9}]
 
 
 @each_kind
@@ -813,8 +831,8 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
 ) -> None:
     monkeypatch.setattr(_coordinator, "NEWS", 0.05)
     coordinator._retry_backoff_ms = 10
-    given, sent = with_a_topic_that_is_gone(coordinator)
-    with pytest.raises(CommitFailedError) as caught:
+    given = with_a_topic_that_is_gone(coordinator)
+    with pytest.raises(errors.CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert (
         str(caught.value)
@@ -823,6 +841,7 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
     )
     assert str(copy.copy(caught.value)) == str(caught.value)  # as aiokafka raises it in a poll
     # What is stored is sent once: it may be committed further meanwhile.
+    sent = coordinator._client.committed
     assert 2 <= len(sent) <= 6 + 1  # a pause before each try
     assert sent == [{A: 7, C: 9}, *[{C: 9}] * (len(sent) - 1)]
 
@@ -831,27 +850,26 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
 async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(
     coordinator: EagerCoordinator,
 ) -> None:
-    given, sent = with_a_topic_that_is_gone(coordinator)
-    unknown = coordinator._client.answers["OffsetCommitRequest"]
+    given, client = with_a_topic_that_is_gone(coordinator), coordinator._client
+    unknown = client.answers["OffsetCommitRequest"]
 
-    async def commit(request: Any) -> Any:
-        return await unknown(request) if len(sent) < 2 else answered(request)
+    def commit(request: Any) -> Any:
+        return unknown(request) if len(client.sent) < 3 else answered(request)
 
-    coordinator._client.answers["OffsetCommitRequest"] = commit
+    client.answers["OffsetCommitRequest"] = commit
     await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
-    assert sent == [{A: 7, C: 9}, {C: 9}]
-    assert len(coordinator._client.sent) == 3
+    assert client.committed == [{A: 7, C: 9}, {C: 9}, {C: 9}]
 
 
 @each_kind
 async def test_a_commit_names_what_was_revoked_and_what_the_broker_does_not_know_with_an_event_of_each(
     coordinator: EagerCoordinator,
 ) -> None:
-    given, _ = with_a_topic_that_is_gone(coordinator)
+    given = with_a_topic_that_is_gone(coordinator)
     events = observed(coordinator)
     revokes = isinstance(coordinator, CooperativeCoordinator)
     asked = dict.fromkeys((A, B, C) if revokes else (A, C), OFFSETS[A])
-    with pytest.raises(CommitFailedError) as caught:
+    with pytest.raises(errors.CommitFailedError) as caught:
         await asyncio.wait_for(coordinator._commit(given, asked), 5)
     if revokes:
         assert "revoked meanwhile, so not committed: t-1" in str(caught.value)
@@ -868,11 +886,11 @@ async def test_a_commit_names_what_was_revoked_and_what_the_broker_does_not_know
 async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
     coordinator: EagerCoordinator,
 ) -> None:
-    gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
-    given, _ = with_a_topic_that_is_gone(coordinator)
+    gone, fallen = errors.UnknownTopicOrPartitionError.errno, errors.UnknownMemberIdError.errno
+    given = with_a_topic_that_is_gone(coordinator)
     answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
     coordinator._client.answers["OffsetCommitRequest"] = answer
-    with pytest.raises(CommitFailedError) as caught:
+    with pytest.raises(errors.CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert not isinstance(caught.value, UnknownPartitionsError)
     assert coordinator.generation == -1
@@ -897,7 +915,7 @@ async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
             assert planned_on.wait(20)
             return super().assign(*given, **more)
 
-    async def synced(request: Any) -> Any:
+    def synced(request: Any) -> Any:
         ((_, given),) = request._group_assignment
         return SimpleNamespace(error_code=0, member_assignment=given)
 
@@ -921,27 +939,19 @@ async def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(
     coordinator: CooperativeCoordinator, listener: Listener, request_name: str
 ) -> None:
     async def look() -> None:
-        paused.extend(lasting.state_value(one).paused for one in (A, B))
+        assert paused(lasting) == [A, B]
 
-    paused: list[bool] = []
-    lasting: Any = coordinator._lasting
-    lasting.release({A, B})
-    coordinator._confirm(time.monotonic())
-    assert not lasting.state_value(A).paused
+    lasting = delivers(coordinator)
     listener.does = look
     coordinator._group_instance_id = "one"
-    fenced = SimpleNamespace(error_code=FENCED_INSTANCE_ID)
-    coordinator._client.answers |= {"JoinGroupRequest": follows_in(6)}
-    coordinator._client.answers[request_name] = fenced
+    coordinator._client.answers |= {"JoinGroupRequest": follows_in(6), request_name: FENCED}
     for _ in range(2):  # the application may poll on
         with pytest.raises(FencedInstanceIdError, match="give each consumer a group_instance_id"):
             await rejoin(coordinator)
         assert listener.lost == [{A, B}]
         assert (coordinator._owned, coordinator.generation) == (frozenset(), -1)
-    assert paused == [True, True]
     # It does not take the instance id back.
-    joins = [one for one in coordinator._client.sent if isinstance(one, JoinGroupRequest)]
-    assert [one._member_id for one in joins] == ["m", "m"]
+    assert [one._member_id for one in coordinator._client.of(JoinGroupRequest)] == ["m", "m"]
 
 
 async def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_hand(
@@ -951,12 +961,11 @@ async def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_h
     lost = coordinator._lasting
     coordinator._subscription.unsubscribe()
     coordinator._subscription.assign_from_user([A])
-    coordinator._client.answers["OffsetCommitRequest"] = lambda one: asyncio.sleep(0, answered(one))
     given = coordinator._subscription.subscription.assignment
     await coordinator.commit_offsets(given, OF_A)
-    assert [committed(one) for one in coordinator._client.sent] == [{A: 7}]
+    assert coordinator._client.committed == [{A: 7}]
     # Nor does it commit for what it had in the group.
-    with pytest.raises(CommitFailedError):
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(lost, {A: OffsetAndMetadata(8, "")})
     assert len(coordinator._client.sent) == 1
 
@@ -964,15 +973,15 @@ async def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_h
 async def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_no_member(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    async def leave_and_refuse(request: Any) -> Any:
+    def leave_and_refuse(request: Any) -> Any:
         if len(coordinator._client.sent) > 1:  # the group is empty
             return answered(request)
         coordinator._subscription.unsubscribe()
         coordinator.reset_generation()  # as aiokafka does when it has left
-        return answered(request, GroupLoadInProgressError.errno)
+        return answered(request, errors.GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
-    with pytest.raises(CommitFailedError):
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(coordinator._lasting, OF_A)
     assert len(coordinator._client.sent) == 1
 
@@ -981,11 +990,11 @@ class Leaving:
     """A member of generation 5 that has read 7 of A and 9 of B, with auto-commit; what it does as it goes."""
 
     def __init__(self, coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        async def commit(request: Any) -> Any:
+        def commit(request: Any) -> Any:
             self.did.append(("committed", committed(request)))
             return answered(request)
 
-        async def leave(_: Any) -> Any:
+        def leave(_: Any) -> Any:
             self.did.append(("left", None))
             return OK
 
@@ -1052,20 +1061,13 @@ async def test_who_stops_waits_for_what_it_unsubscribed(leaving: Leaving) -> Non
 async def test_what_is_revoked_is_neither_delivered_nor_forgotten_before_its_listener_is_done(
     leaving: Leaving,
 ) -> None:
-    lasting: Any = leaving.coordinator._lasting
-    seen: list[Any] = []
-
-    def look() -> None:
-        seen.extend((lasting.state_value(A).paused, lasting.state_value(B).paused, sorted(lasting.tps)))
-
-    lasting.release({A, B})
-    leaving.coordinator._confirm(time.monotonic())
+    lasting, seen = delivers(leaving.coordinator), list[Any]()
     records = leaving.coordinator._fetcher._records
     records |= {A: 1, B: 2}
     assigned = leaving.state.wait_for_assignment()
-    leaving.listener.does_when_revoked = look
+    leaving.listener.does_when_revoked = lambda: seen.extend((paused(lasting), {*lasting.tps}))
     await leaving.coordinator._revoke({A})
-    assert seen == [True, False, [A, B]]
+    assert seen == [[A], {A, B}]
     assert leaving.did == [("committed", {A: 7})]
     assert (lasting.tps, records, assigned.done()) == ({B}, {B: 2}, True)
 
@@ -1087,14 +1089,13 @@ async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revok
 
 
 async def test_topics_that_are_left_are_committed_and_revoked_before_the_next_join(leaving: Leaving) -> None:
-    leaving.coordinator._client.answers["JoinGroupRequest"] = LOADING
     leaving.state.subscribe({"u"}, listener=leaving.listener)
     assert not await rejoin(leaving.coordinator)
     assert leaving.did == GIVEN_UP[:2]
 
 
 async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -> None:
-    async def join(request: Any) -> Any:
+    def join(request: Any) -> Any:
         leaving.did.append(("joins", request._member_id))
         return LOADING
 
@@ -1115,7 +1116,7 @@ async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -
 async def test_heartbeats_go_on_while_the_listener_of_what_was_unsubscribed_works(leaving: Leaving) -> None:
     beaten, coordinator = asyncio.Event(), leaving.coordinator
 
-    async def beat(_: Any) -> Any:
+    def beat(_: Any) -> Any:
         beaten.set()
         return OK
 
@@ -1147,15 +1148,12 @@ async def test_a_listener_that_unsubscribes_hears_of_each_partition_once_and_is_
 
 
 async def test_a_listener_that_unsubscribes_before_a_join_ends_that(leaving: Leaving) -> None:
-    def unsubscribe() -> None:
-        leaving.unsubscribe()
-
     leaving.state.subscribe({"u"}, listener=leaving.listener)
-    leaving.listener.does_when_revoked = unsubscribe
+    leaving.listener.does_when_revoked = lambda: leaving.unsubscribe() and None
     assert not await rejoin(leaving.coordinator)
     assert leaving.coordinator._leaving is not None
     await leaving.coordinator._leaving
-    assert not [one for one in leaving.coordinator._client.sent if isinstance(one, JoinGroupRequest)]
+    assert leaving.coordinator._client.of(JoinGroupRequest) == []
 
 
 async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener(leaving: Leaving) -> None:
@@ -1174,16 +1172,12 @@ async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listen
 async def test_heartbeats_end_when_all_is_unsubscribed(
     coordinator: EagerCoordinator, instance: str | None
 ) -> None:
-    async def beat(request: Any) -> Any:
-        known = request._generation_id == 5
-        return SimpleNamespace(error_code=0 if known else UnknownMemberIdError.errno)
-
     async def found(*_: Any) -> int:
         return 0
 
     client: Any = coordinator._client
     client.coordinator_lookup = found
-    client.answers |= {"HeartbeatRequest": beat, "LeaveGroupRequest": OK}
+    client.answers["HeartbeatRequest"] = lambda beat: OK if beat._generation_id == 5 else UNKNOWN
     coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
     coordinator._start_heartbeat_task()
     heartbeats = coordinator._heartbeat_task
@@ -1217,8 +1211,7 @@ async def test_a_static_member_that_fell_out_joins_with_its_former_id_once(
     coordinator: EagerCoordinator,
 ) -> None:
     coordinator._group_instance_id = "one"
-    unknown = SimpleNamespace(error_code=UnknownMemberIdError.errno)
-    coordinator._client.answers["JoinGroupRequest"] = unknown
+    coordinator._client.answers["JoinGroupRequest"] = UNKNOWN
     for _by in range(2):  # a heartbeat hears it, and a commit
         coordinator.reset_generation()
     assert (coordinator.member_id, coordinator.generation) == ("", -1)
@@ -1231,14 +1224,11 @@ async def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_i
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
     leave = coordinator._client.answers["LeaveGroupRequest"] = Held(OK)
-    lasting: Any = coordinator._lasting
-    lasting.release({A, B})
-    coordinator._confirm(time.monotonic())
-    assert not lasting.state_value(A).paused
+    lasting = delivers(coordinator)
     task = asyncio.create_task(coordinator._maybe_leave_group())
     await leave.asked.wait()
-    assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
-    with pytest.raises(CommitFailedError):
+    assert paused(lasting) == [A, B]
+    with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(lasting, OF_A)
     leave.lets.set()
     await task
@@ -1272,7 +1262,7 @@ async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_
 async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
-    async def beat(error: int = RebalanceInProgressError.errno) -> None:
+    async def beat(error: int = errors.RebalanceInProgressError.errno) -> None:
         answer = SimpleNamespace(error_code=error)
         coordinator._client.answers["HeartbeatRequest"] = answer
         await coordinator._do_heartbeat()
@@ -1302,10 +1292,10 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
 # What only a look at the code says, and a broker would show
 
 
-@pytest.mark.parametrize("error", [None, KafkaError("broken")])
+@pytest.mark.parametrize("error", [None, errors.KafkaError("broken")])
 @pytest.mark.parametrize("name", ["_heartbeat_task", "_commit_refresh_task"])
 async def test_a_task_that_is_stopped_is_waited_for_and_what_it_raises_in_its_end_is_raised(
-    coordinator: CooperativeCoordinator, name: str, error: KafkaError | None
+    coordinator: CooperativeCoordinator, name: str, error: errors.KafkaError | None
 ) -> None:
     ended = asyncio.Event()
 
@@ -1324,7 +1314,7 @@ async def test_a_task_that_is_stopped_is_waited_for_and_what_it_raises_in_its_en
     }[name]
     setattr(coordinator, name, asyncio.create_task(works()))
     await asyncio.sleep(0)
-    with pytest.raises(KafkaError, match="broken") if error else contextlib.nullcontext():
+    with pytest.raises(errors.KafkaError, match="broken") if error else contextlib.nullcontext():
         await stops()
     assert ended.is_set()
     assert getattr(coordinator, name) is None
@@ -1337,7 +1327,7 @@ async def test_a_task_that_is_stopped_is_waited_for_and_what_it_raises_in_its_en
 async def test_heartbeats_begin_anew_when_their_own_error_was_heard_of_and_not_while_the_consumer_stops(
     coordinator: EagerCoordinator, closing: bool, ended: str
 ) -> None:
-    error = GroupAuthorizationFailedError("group")
+    error = errors.GroupAuthorizationFailedError("group")
     task: Any = asyncio.get_running_loop().create_future()
     if ended == "cancelled":
         task.cancel()
@@ -1368,7 +1358,7 @@ async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are
     failed: Any = loop.create_future()
     cancelled: Any = loop.create_future()
     ended.set_result(None)
-    failed.set_exception(KafkaError())
+    failed.set_exception(errors.KafkaError())
     cancelled.cancel()
     for task, other, left in (
         (ended, False, None),
@@ -1410,7 +1400,6 @@ async def test_a_leader_of_the_last_generation_forgets_its_groups_topics_before_
 
 @each_kind
 async def test_what_was_sent_says_no_more_of_what_is_done_after_it(coordinator: EagerCoordinator) -> None:
-    coordinator._client.answers["HeartbeatRequest"] = OK
     await coordinator._do_heartbeat()
     assert _SENT_IN.get() is None
     coordinator.generation = -1
@@ -1441,7 +1430,6 @@ async def test_a_heartbeat_may_be_answered_before_anything_is_assigned(
     coordinator: CooperativeCoordinator,
 ) -> None:
     coordinator._subscription = LastingState()
-    coordinator._client.answers["HeartbeatRequest"] = OK
     assert await coordinator._do_heartbeat()
     assert coordinator._certainty.until > time.monotonic()
 
@@ -1449,14 +1437,14 @@ async def test_a_heartbeat_may_be_answered_before_anything_is_assigned(
 @pytest.mark.parametrize(
     ("generation", "lost", "error", "again"),
     [
-        pytest.param(5, False, RebalanceInProgressError(), True, id="overtaken"),
-        pytest.param(-1, False, RebalanceInProgressError(), False, id="in no generation"),
-        pytest.param(5, True, RebalanceInProgressError(), False, id="fell out"),
-        pytest.param(5, False, RequestTimedOutError(), False, id="another error"),
+        pytest.param(5, False, errors.RebalanceInProgressError(), True, id="overtaken"),
+        pytest.param(-1, False, errors.RebalanceInProgressError(), False, id="in no generation"),
+        pytest.param(5, True, errors.RebalanceInProgressError(), False, id="fell out"),
+        pytest.param(5, False, errors.RequestTimedOutError(), False, id="another error"),
     ],
 )
 async def test_a_commit_is_sent_again_by_who_is_still_a_member(
-    coordinator: CooperativeCoordinator, *, generation: int, lost: bool, error: KafkaError, again: bool
+    coordinator: CooperativeCoordinator, *, generation: int, lost: bool, error: errors.KafkaError, again: bool
 ) -> None:
     coordinator.generation = generation
     coordinator._subscription.lasting.lost = lost
@@ -1466,8 +1454,6 @@ async def test_a_commit_is_sent_again_by_who_is_still_a_member(
 async def test_a_commit_before_the_new_generation_does_not_wait_for_the_end_of_the_join(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    coordinator._client.answers["OffsetCommitRequest"] = Held(answered)
-    coordinator._client.answers["OffsetCommitRequest"].lets.set()
     coordinator.joining = True
     coordinator._not_joining.clear()
     await asyncio.wait_for(coordinator.commit_offsets(coordinator._lasting, OF_A), 5)
@@ -1477,7 +1463,6 @@ async def test_a_commit_before_the_new_generation_does_not_wait_for_the_end_of_t
 async def test_who_listens_is_done_when_a_rebalance_begins(
     coordinator: CooperativeCoordinator, over: str
 ) -> None:
-    coordinator._client.answers["HeartbeatRequest"] = OK
     coordinator._heartbeat_interval_ms = 40  # one, and at once
     coordinator.joining = over == "a join"
     if over == "asked to join":
@@ -1503,7 +1488,6 @@ async def test_commits_are_waited_for_no_longer_than_a_third_of_a_session_before
 async def test_a_join_sends_heartbeats_of_who_is_a_member_and_sends_none_otherwise(
     coordinator: CooperativeCoordinator, *, generation: int, others: bool, beats: bool
 ) -> None:
-    coordinator._client.answers["HeartbeatRequest"] = OK
     coordinator._heartbeat_interval_ms, coordinator.generation = 1, generation
     coordinator._heartbeat_task = asyncio.create_task(asyncio.sleep(60)) if others else None
     async with _coordinator._beside(coordinator._beat()):

@@ -2,10 +2,10 @@
 
 Kafka runs these for both of its sticky classes; here each runs eagerly and cooperatively. Where Kafka's tests
 pin one of several plans that are as good, `exact` makes that plan. One pins what a greedy search finds, and
-is a bound here: testRackAwareAssignmentWithNonEqualSubscription. Tests with one rebalance are in a table, by
-Kafka's names; the others are called as Kafka's, in snake case. What differs:
+is a bound here: testRackAwareAssignmentWithNonEqualSubscription. Most tests are in two tables, by Kafka's
+names; the others are called as Kafka's, in snake case. What differs:
 
-    testMemberData                      by class: in test_kafka_sticky.py and test_kafka_cooperative_sticky.py
+    testMemberData                      by class: in test_kafka_sticky.py
     testOwnedPartitionsAreInvalidated-
     ForConsumerWithNoGeneration         a case of the one ...WithStaleGeneration
     testLargeAssignment...,             in tests/oracle/test_kafka_large_groups.py; sizes are Kafka's, which
@@ -203,149 +203,127 @@ def test_max_quota_consumer_more_than_num_expected_max_capacity_members(begin: B
     story.assert_no_worse_than(pinned)
 
 
-@every_way
-def test_add_remove_consumer_one_topic(begin: Begin) -> None:
-    story: Story = begin({"t": 3})
-    story.join("c1", "t")
-    assert story.rebalance() == {"c1": flat(parse("t-0 t-1 t-2"))}
+class Then(NamedTuple):
+    """A rebalance of members with these subscriptions, and what Kafka's test wants of it.
 
-    story.join("c2", "t")
-    assert story.rebalance() == {"c1": flat(parse("t-0 t-1")), "c2": flat(parse("t-2"))}
-    assert story.changing_hands == {("t", 2): "c2"}
+    `topics` are other ones than before. `loads` are ascending, `owned` is what some members get, `moved` what
+    changes hands or how much. `anew` is whether all have lost their memory.
+    """
 
-    story.leave("c1")
-    assert story.rebalance() == {"c2": flat(parse("t-0 t-1 t-2"))}
-    assert not story.changing_hands
-
-
-@every_way
-def test_topic_balance_after_reassignment(begin: Begin) -> None:
-    """Not only the loads stay even as members come and go, each topic is spread evenly too (KAFKA-16277)."""
-    story: Story = begin({"t1": 12, "t2": 12})
-
-    def each_has(count: int) -> bool:
-        return all(sizes_by_topic(mine) == {"t1": count, "t2": count} for mine in story.rebalance().values())
-
-    story.join("c1", "t1", "t2")
-    assert each_has(12)
-    story.join("c2", "t1", "t2")
-    assert each_has(6)
-    story.join("c3", "t1", "t2")
-    story.join("c4", "t1", "t2")
-    assert each_has(3)
-    story.leave("c1")
-    story.leave("c2")
-    assert each_has(6)
-    assert not story.changing_hands
+    members: dict[str, str]
+    loads: list[int] | None = None
+    topics: dict[str, int] | None = None
+    owned: dict[str, str] = {}  # noqa: RUF012 - never changed
+    moved: int | str = 0
+    by_topic: dict[str, int] | None = None
+    anew: bool = False
 
 
-@every_way
-def test_add_remove_two_consumers_two_topics(begin: Begin) -> None:
-    story: Story = begin({"t1": 3, "t2": 4})
-    story.join("c1", "t1", "t2")
-    story.join("c2", "t1", "t2")
-    assert story.rebalance() == {
-        "c1": flat(parse("t1-0 t1-2 t2-1 t2-3")),
-        "c2": flat(parse("t1-1 t2-0 t2-2")),
-    }
-
-    story.join("c3", "t1", "t2")
-    story.join("c4", "t1", "t2")
-    second = story.rebalance()
-    assert second["c1"] == flat(parse("t1-0 t2-1"))
-    assert second["c2"] == flat(parse("t1-1 t2-0"))
-    assert second["c3"] == flat(parse("t1-2 t2-3"))
-    assert second["c4"] == flat(parse("t2-2"))
-    assert story.changing_hands.keys() == flat(parse("t1-2 t2-2 t2-3"))
-    assert story.loads == [1, 2, 2, 2]
-    story.assert_no_worse_than({"c1": "t1-0 t2-1", "c2": "t1-1 t2-0", "c3": "t1-2 t2-3", "c4": "t2-2"})
-
-    story.leave("c1")
-    story.leave("c2")
-    third = story.rebalance()
-    assert all(second[member] <= third[member] for member in ("c3", "c4"))
-    assert story.loads == [3, 4]
-    assert not story.changing_hands
+def numbered(count: int, topics: str = "t", *, without: int = 0) -> dict[str, str]:
+    """Members with one subscription."""
+    return {f"c{one:02}": topics for one in range(1, count + 1) if one != without}
 
 
-@every_way
-def test_add_remove_topic_two_consumers(begin: Begin) -> None:
-    story: Story = begin({"t": 3})
-    story.join("c1", "t")
-    story.join("c2", "t")
-    first = story.rebalance()
-    assert story.loads == [1, 2]
+TRIANGLE = {f"c{one:02}": " ".join(f"t{topic:02}" for topic in range(1, one + 1)) for one in range(1, 20)}
+FOURTEEN = {f"t{one:02}": one for one in range(1, 15)}
+NOT_C1 = {"c2": "t", "c3": "t", "c4": "t"}
+BOTH = {"c1": "t1 t2", "c2": "t1 t2", "c3": "t1 t2", "c4": "t1 t2"}
+LAST_TWO = {"c3": "t1 t2", "c4": "t1 t2"}
+TWO = {"c1": "t", "c2": "t"}
 
-    story.topics["t2"] = 3
-    for member in ("c1", "c2"):
-        story.subscribe(member, "t", "t2")
-    second = story.rebalance()
-    assert story.loads == [3, 3]
-    assert all(first[member] < second[member] for member in first)
-    assert not story.changing_hands
-
-    del story.topics["t"]
-    for member in ("c1", "c2"):
-        story.subscribe(member, "t2")
-    third = story.rebalance()
-    assert story.loads == [1, 2]
-    assert all(third[member] < second[member] for member in first)
-    assert not story.changing_hands
-
-
-@every_way
-def test_reassignment_after_one_consumer_leaves(begin: Begin) -> None:
-    """Topic n has n partitions, member n topics 1 to n; in Kafka's test a member leaves that never was."""
-    story: Story = begin({f"t{number:02}": number for number in range(1, 20)})
-    for number in range(1, 20):
-        story.join(f"c{number:02}", *(f"t{topic:02}" for topic in range(1, number + 1)))
-    story.rebalance()
-    story.leave("c10")
-    story.rebalance()
+LIVES = {
+    "AddRemoveConsumerOneTopic": (
+        {"t": 3},
+        Then({"c1": "t"}, owned={"c1": "t-0 t-1 t-2"}),
+        Then(TWO, owned={"c1": "t-0 t-1", "c2": "t-2"}, moved="t-2"),
+        Then({"c2": "t"}, owned={"c2": "t-0 t-1 t-2"}),
+    ),
+    # Not only the loads stay even, each topic is spread evenly too (KAFKA-16277).
+    "TopicBalanceAfterReassignment": (
+        {"t1": 12, "t2": 12},
+        Then({"c1": "t1 t2"}, by_topic={"t1": 12, "t2": 12}),
+        Then({"c1": "t1 t2", "c2": "t1 t2"}, by_topic={"t1": 6, "t2": 6}, moved=12),
+        Then(BOTH, by_topic={"t1": 3, "t2": 3}, moved=12),
+        Then(LAST_TWO, by_topic={"t1": 6, "t2": 6}),
+    ),
+    "AddRemoveTwoConsumersTwoTopics": (
+        {"t1": 3, "t2": 4},
+        Then({"c1": "t1 t2", "c2": "t1 t2"}, owned={"c1": "t1-0 t1-2 t2-1 t2-3", "c2": "t1-1 t2-0 t2-2"}),
+        Then(
+            BOTH,
+            owned={"c1": "t1-0 t2-1", "c2": "t1-1 t2-0", "c3": "t1-2 t2-3", "c4": "t2-2"},
+            moved="t1-2 t2-2 t2-3",
+        ),
+        Then(LAST_TWO, [3, 4]),
+    ),
+    "AddRemoveTopicTwoConsumers": (
+        {"t": 3},
+        Then(TWO, [1, 2]),
+        Then({"c1": "t t2", "c2": "t t2"}, [3, 3], {"t": 3, "t2": 3}),
+        Then({"c1": "t2", "c2": "t2"}, [1, 2], {"t2": 3}),
+    ),
+    # Topic n has n partitions, member n topics 1 to n; in Kafka's test a member leaves that never was.
+    "ReassignmentAfterOneConsumerLeaves": (
+        {f"t{number:02}": number for number in range(1, 20)},
+        Then(TRIANGLE),
+        Then({name: topics for name, topics in TRIANGLE.items() if name != "c10"}),
+    ),
+    "ReassignmentAfterOneConsumerAdded": (
+        {"t": 20},
+        Then(numbered(9)),
+        Then(numbered(10), [2] * 10, anew=True),  # as in Kafka's test, nobody remembers anything
+    ),
+    "ReassignmentAfterOneConsumerAdded, with members that remember": (
+        {"t": 20},
+        Then(numbered(9), [2] * 7 + [3] * 2),
+        Then(numbered(10), [2] * 10, moved=2),
+    ),
+    "SameSubscriptions": (
+        FOURTEEN,
+        Then(numbered(8, " ".join(FOURTEEN)), [13] * 7 + [14]),
+        Then(numbered(8, " ".join(FOURTEEN), without=5), [15] * 7),
+    ),
+    "NewSubscription": (
+        {"t1": 1, "t2": 1, "t3": 1, "t4": 1},
+        Then({"c0": "", "c1": "t1", "c2": "t2 t3 t4"}, [0, 1, 3]),
+        Then({"c0": "t1", "c1": "t1", "c2": "t2 t3 t4"}, [0, 1, 3], owned={"c1": "t1-0"}),
+    ),
+    "Stickiness": ({"t": 3}, Then({"c1": "t", **NOT_C1}, [0, 1, 1, 1]), Then(NOT_C1, [1, 1, 1])),
+    "NoExceptionThrownWhenOnlySubscribedTopicDeleted": (
+        {"t": 3},
+        Then({"c": "t"}),
+        Then({"c": "t"}, [0], {}),
+    ),
+}
+"""By the names of Kafka's tests, without test: the sizes of topics, and what follows."""
 
 
 @every_way
-def test_reassignment_after_one_consumer_added(begin: Begin) -> None:
-    story: Story = begin({"t": 20})
-    for number in range(1, 10):
-        story.join(f"c{number:02}", "t")
-    story.rebalance()
-    assert not story.changing_hands
-    # As in Kafka's test, nobody remembers anything.
-    for number in range(1, 11):
-        story.join(f"c{number:02}", "t")
-    story.rebalance()
-    assert story.loads == [2] * 10
-    assert not story.changing_hands
-
-
-@every_way
-def test_reassignment_after_one_consumer_added_that_others_make_room_for(begin: Begin) -> None:
-    """Kafka's scenario with members that remember."""
-    story: Story = begin({"t": 20})
-    for number in range(1, 10):
-        story.join(f"c{number:02}", "t")
-    first = story.rebalance()
-    assert story.loads == [2] * 7 + [3] * 2
-    story.join("c10", "t")
-    second = story.rebalance()
-    assert story.loads == [2] * 10
-    assert all(second[member] <= mine for member, mine in first.items())
-    assert len(story.changing_hands) == 2
-
-
-@every_way
-def test_same_subscriptions(begin: Begin) -> None:
-    story: Story = begin({f"t{number:02}": number for number in range(1, 15)})
-    for number in range(1, 9):
-        story.join(f"c{number}", *story.topics)
-    first = story.rebalance()
-    assert story.loads == [13] * 7 + [14]
-    story.leave("c5")
-    second = story.rebalance()
-    assert story.loads == [15] * 7
-    assert all(first[member] < mine for member, mine in second.items())
-    assert not story.changing_hands
+@pytest.mark.parametrize("name", LIVES)
+def test_a_group_from_rebalance_to_rebalance(begin: Begin, name: str) -> None:
+    topics, *life = LIVES[name]
+    story: Story = begin(dict(topics))
+    before: dict[str, set[Partition]] = {}
+    for then in life:
+        story.topics = dict(story.topics if then.topics is None else then.topics)
+        stay = () if then.anew else [one for one in then.members if one in before]
+        story.members = {member: story.members[member] for member in stay}
+        for member, wanted in then.members.items():
+            (story.subscribe if member in story.members else story.join)(member, *wanted.split())
+        after = story.rebalance()
+        assert then.loads in (None, story.loads)
+        assert {member: after[member] for member in then.owned} == {
+            member: flat(parse(mine)) for member, mine in then.owned.items()
+        }
+        assert then.by_topic is None or [*map(sizes_by_topic, after.values())] == [then.by_topic] * len(after)
+        moved = {*story.changing_hands}
+        assert then.moved == len(moved) if isinstance(then.moved, int) else flat(parse(then.moved)) == moved
+        if len(then.owned) == len(after):
+            story.assert_no_worse_than(then.owned)
+        for member in stay:
+            had = {one for one in before[member] if one[0] in story.topics}
+            assert had <= after[member] or had > after[member]
+        before = after
 
 
 @stories(racks=("none",))
@@ -367,18 +345,6 @@ def test_subscription_not_equal_and_assign_same_partition_with_3_generation(
 
 
 @every_way
-def test_new_subscription(begin: Begin) -> None:
-    story: Story = begin({"t1": 1, "t2": 1, "t3": 1, "t4": 1})
-    story.join("c0")
-    story.join("c1", "t1")
-    story.join("c2", "t2", "t3", "t4")
-    first = story.rebalance()
-    assert story.loads == [0, 1, 3]
-    story.subscribe("c0", "t1")
-    assert story.rebalance() == first
-
-
-@every_way
 def test_move_existing_assignments(begin: Begin) -> None:
     """Loads of 1, 2 and 3 that no single move evens out, but a chain of two does."""
     story: Story = begin({f"t{number}": 1 for number in range(1, 7)})
@@ -392,30 +358,6 @@ def test_move_existing_assignments(begin: Begin) -> None:
     else:
         assert story.loads == [1, 2, 3]
         assert story.moves == 0
-
-
-@every_way
-def test_stickiness(begin: Begin) -> None:
-    story: Story = begin({"t": 3})
-    for number in range(1, 5):
-        story.join(f"c{number}", "t")
-    first = story.rebalance()
-    assert story.loads == [0, 1, 1, 1]
-    story.leave("c1")
-    second = story.rebalance()
-    assert story.loads == [1, 1, 1]
-    assert all(first[member] <= mine for member, mine in second.items())
-    assert not story.changing_hands
-
-
-@every_way
-def test_no_exception_thrown_when_only_subscribed_topic_deleted(begin: Begin) -> None:
-    story: Story = begin({"t": 3})
-    story.join("c", "t")
-    story.rebalance()
-    story.topics.clear()
-    assert story.rebalance() == {"c": set()}
-    assert not story.changing_hands
 
 
 SIZES = {"t1": 6, "t2": 7, "t3": 2}
