@@ -1,23 +1,30 @@
 """How captures, imports and archives look on a terminal."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from __future__ import annotations
+
+from datetime import timedelta
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
 from kafka_assignors._common.times import begins_after
-from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, Saving, WhatIf, best_saving
-from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._capture import Captured
-from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._dump import Imported
-from kafka_assignors.history._info import ArchiveInfo
-from kafka_assignors.history._maintenance import Maintenance
-from kafka_assignors.history._metrics import GroupSummary
-from kafka_assignors.history._store.log import DataFile
-from kafka_assignors.history._tables.job import TableCounts
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, best_saving
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.saving import Saving, WhatIf
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._capture import Captured
+    from kafka_assignors.history._counts import Counts
+    from kafka_assignors.history._dump import Imported
+    from kafka_assignors.history._info import ArchiveInfo
+    from kafka_assignors.history._maintenance import Maintenance
+    from kafka_assignors.history._metrics import GroupSummary
+    from kafka_assignors.history._store.log import DataFile
+    from kafka_assignors.history._tables.job import TableCounts
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed, of what-if those that could have saved the most; all are in the JSON."""

@@ -1,21 +1,27 @@
 """`kafka-assignors history watch GROUP`: the rebalances of a live group as they happen."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from glob import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import generations, lag_cell, lag_lines, wrapped
 from kafka_assignors._cli.output import count, joined
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.words import first_of
-from kafka_assignors._groups.moved import OwnerMove
-from kafka_assignors._groups.rebalances import Rebalance
-from kafka_assignors.groups import Cluster, list_groups
-from kafka_assignors.groups._status import GroupStatus
+from kafka_assignors.groups import list_groups
 from kafka_assignors.history import watch_group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from kafka_assignors._groups.moved import OwnerMove
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.groups import Cluster
+    from kafka_assignors.groups._status import GroupStatus
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""
