@@ -16,7 +16,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -85,41 +85,25 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def cancelled_as_records_come(
-    one: Started, call: Coroutine[Any, Any, Any], later: int
-) -> asyncio.Task[Any]:
-    """A call that has ended: it waited, records came, and so many turns later it was cancelled."""
-    getting = asyncio.create_task(call)
+@pytest.mark.parametrize("later", range(6))
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_call_that_is_cancelled_as_records_come_takes_none(
+    one: Started, many: bool, later: int
+) -> None:
+    """It waits, records come, and so many turns later it is cancelled."""
+    get = one.consumer.getmany(A, timeout_ms=100_000, max_records=2) if many else one.consumer.getone(A)
+    getting = asyncio.create_task(get)
     await turns(20)
     one.fetched()
     await turns(later)
     getting.cancel()
     await asyncio.wait([getting])
-    return getting
-
-
-@pytest.mark.parametrize("later", range(6))
-async def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(one: Started, later: int) -> None:
-    getting = await cancelled_as_records_come(one, one.consumer.getone(A), later)
-    if getting.cancelled():
-        assert one.position == 10
-        assert await one.consumer.getone(A) == 10
-    else:
-        assert getting.result() == 10
-    assert one.position == 11
-    assert await one.consumer.getone(A) == 11
-
-
-@pytest.mark.parametrize("later", range(6))
-async def test_a_batch_that_is_cancelled_as_records_come_takes_none(one: Started, later: int) -> None:
-    getting = await cancelled_as_records_come(
-        one, one.consumer.getmany(A, timeout_ms=100_000, max_records=2), later
-    )
-    if getting.cancelled():
-        assert one.position == 10
-    else:
-        assert getting.result() == {A: [10, 11]}
-        assert one.position == 12
+    if not getting.cancelled():
+        assert getting.result() == ({A: [10, 11]} if many else 10)
+    next_one = 10 if getting.cancelled() else 12 if many else 11
+    assert one.position == next_one
+    assert await one.consumer.getone(A) == next_one
+    assert one.position == next_one + 1
 
 
 async def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is_stopped(

@@ -187,6 +187,9 @@ def follows_in(generation: int, **otherwise: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**fields, "leader_id": "another", "members": [], **otherwise})
 
 
+LEADS = follows_in(6, group_protocol="sticky", leader_id="m", members=[("m", None, SUBSCRIPTION)])
+
+
 def joins(coordinator: GroupCoordinator, generation: int, given: Any, **others: Any) -> None:
     """The broker lets the member into a generation and gives it an assignment: bytes, or what answers."""
     if isinstance(given, bytes):
@@ -257,26 +260,21 @@ async def test_a_commit_refused_while_lost_is_told_makes_nothing_lost_once_more(
     assert coordinator._owned == {A}
 
 
-async def test_what_a_listener_awaits_may_be_cancelled(
-    coordinator: CooperativeCoordinator, listener: Listener
+@pytest.mark.parametrize("with_the_coordination", [False, True])
+async def test_a_listener_may_be_cancelled_by_itself_and_with_the_coordination(
+    coordinator: CooperativeCoordinator, listener: Listener, with_the_coordination: bool
 ) -> None:
-    async def await_what_is_cancelled() -> None:
+    async def is_cancelled() -> None:
+        if with_the_coordination:
+            telling.cancel()
+            await asyncio.sleep(3600)
         raise asyncio.CancelledError
 
-    listener.does = await_what_is_cancelled
-    await coordinator._tell("on_partitions_lost", {A})
-    assert listener.lost == [{A}]
-
-
-async def test_a_listener_is_cancelled_with_the_coordination(
-    coordinator: CooperativeCoordinator, listener: Listener
-) -> None:
-    listener.does = lambda: asyncio.sleep(3600)
-    telling = asyncio.get_running_loop().create_task(coordinator._tell("on_partitions_lost", {A}))
-    await asyncio.sleep(0)
-    telling.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    listener.does = is_cancelled
+    telling = asyncio.create_task(coordinator._tell("on_partitions_lost", {A}))
+    with pytest.raises(asyncio.CancelledError) if with_the_coordination else contextlib.nullcontext():
         await telling
+    assert listener.lost == [{A}]
 
 
 @pytest.mark.parametrize("error", [errors.IllegalGenerationError, errors.UnknownMemberIdError])
@@ -554,9 +552,8 @@ async def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(coordinator: 
             raise ZeroDivisionError
 
     coordinator._assignors = strategies(Failing)
-    response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
     with pytest.raises(ZeroDivisionError):
-        await coordinator._perform_assignment(response)
+        await coordinator._perform_assignment(LEADS)
     assert coordinator._heartbeat_task is None
 
 
@@ -566,9 +563,8 @@ async def test_a_leader_plans_though_the_loops_own_threads_are_busy(coordinator:
     loop.set_default_executor(ThreadPoolExecutor(1))
     busy = loop.run_in_executor(None, done.wait)
     coordinator._assignors = strategies(StickyAssignor)
-    response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
     try:
-        planned = await asyncio.wait_for(coordinator._perform_assignment(response), 20)
+        planned = await asyncio.wait_for(coordinator._perform_assignment(LEADS), 20)
     finally:
         done.set()
         await busy
@@ -920,8 +916,7 @@ async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
         return SimpleNamespace(error_code=0, member_assignment=given)
 
     coordinator._assignors = strategies(Slow)
-    leads = follows_in(6, group_protocol="sticky", leader_id="m", members=[("m", None, SUBSCRIPTION)])
-    coordinator._client.answers |= {"JoinGroupRequest": leads, "SyncGroupRequest": synced}
+    coordinator._client.answers |= {"JoinGroupRequest": LEADS, "SyncGroupRequest": synced}
     joining = asyncio.create_task(rejoin(coordinator))
     assert await asyncio.to_thread(planning.wait, 20)
     if grows:
@@ -1072,8 +1067,9 @@ async def test_what_is_revoked_is_neither_delivered_nor_forgotten_before_its_lis
     assert (lasting.tps, records, assigned.done()) == ({B}, {B: 2}, True)
 
 
-async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revoked(
-    coordinator: CooperativeCoordinator,
+@pytest.mark.parametrize("listens", [True, False])
+async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revoked_and_none_is_no_error(
+    coordinator: CooperativeCoordinator, listens: bool
 ) -> None:
     class Plain(ConsumerRebalanceListener):
         def on_partitions_assigned(self, assigned: Any) -> None: ...
@@ -1082,10 +1078,14 @@ async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revok
             heard.append(revoked)
 
     heard: list[Any] = []
-    coordinator._subscription.subscribe({"t"}, listener=Plain())
+    coordinator._subscription.subscribe({"t"}, listener=Plain() if listens else None)
+    coordinator._subscription.assign_from_subscribed({A, B})
+    await coordinator._revoke({A})
+    assert coordinator._owned == {B}
     coordinator.reset_generation()
     await coordinator._give_up_what_was_lost()
-    assert heard == [{A, B}]
+    assert coordinator._owned == frozenset()
+    assert heard == [{A}, {B}] * listens
 
 
 async def test_topics_that_are_left_are_committed_and_revoked_before_the_next_join(leaving: Leaving) -> None:
@@ -1353,20 +1353,13 @@ async def test_heartbeats_begin_anew_when_their_own_error_was_heard_of_and_not_w
 async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are_not(
     coordinator: EagerCoordinator,
 ) -> None:
-    loop = asyncio.get_running_loop()
-    ended: Any = loop.create_future()
-    failed: Any = loop.create_future()
-    cancelled: Any = loop.create_future()
+    ended, failed, cancelled = (asyncio.get_running_loop().create_future() for _ in range(3))
     ended.set_result(None)
     failed.set_exception(errors.KafkaError())
     cancelled.cancel()
-    for task, other, left in (
-        (ended, False, None),
-        (cancelled, False, None),
-        (failed, False, failed),
-        (ended, True, failed),
-    ):
-        coordinator._heartbeat_task = failed if other else task
+    cases: list[Any] = [(ended, ended, None), (cancelled, cancelled, None)]
+    for task, now, left in [*cases, (failed, failed, failed), (ended, failed, failed)]:
+        coordinator._heartbeat_task = now
         coordinator._heartbeats_ended(task)
         assert coordinator._heartbeat_task is left
     failed.exception()
@@ -1374,18 +1367,6 @@ async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are
 
 def test_the_code_of_a_fenced_instance_is_kafkas() -> None:
     assert kafka.errors.FencedInstanceIdError.errno == FENCED_INSTANCE_ID
-
-
-async def test_a_consumer_without_a_listener_gives_up_what_it_has_to(
-    coordinator: CooperativeCoordinator,
-) -> None:
-    coordinator._subscription.subscribe({"t"})
-    coordinator._subscription.assign_from_subscribed({A, B})
-    await coordinator._revoke({A})
-    assert coordinator._owned == {B}
-    coordinator.reset_generation()
-    await coordinator._give_up_what_was_lost()
-    assert coordinator._owned == frozenset()
 
 
 async def test_a_leader_of_the_last_generation_forgets_its_groups_topics_before_the_next_join(

@@ -68,9 +68,18 @@ def told(group: Simulation, name: str, *kinds: type[Any]) -> list[tuple[str, int
     ]
 
 
-def assigned_and_at_work(member: Any) -> bool:
-    """Whether its join has ended between two polls."""
-    return member._is_flowing and member._coordinator._flow.phase is Phase.ASSIGNED and not member._polls
+@pytest.fixture
+def between_polls(group: Simulation, join: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """Makes a member that has `t`, and another one whose join for `u` has ended between two polls."""
+
+    def made(*, static: bool = False) -> tuple[Any, Any]:
+        first = join("first", "t")
+        group.run(1)
+        second = join("second", "u", work=3, instance_id="second" if static else None)
+        until(group, lambda: second._is_flowing and phase_of(second) is Phase.ASSIGNED and not second._polls)
+        return first, second
+
+    return made
 
 
 STATIC = pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
@@ -91,12 +100,9 @@ def test_a_new_member_that_works_for_longer_than_its_session_stays_in_the_group(
 
 @STATIC
 def test_who_does_not_poll_after_its_join_leaves_and_takes_nothing_of_what_is_others(
-    group: Simulation, join: Callable[..., Any], static: bool
+    group: Simulation, between_polls: Callable[..., Any], static: bool
 ) -> None:
-    first = join("first", "t")
-    group.run(1)
-    second = join("second", "u", work=3, instance_id="second" if static else None)
-    until(group, lambda: assigned_and_at_work(second))
+    first, second = between_polls(static=static)
     second.pause_polling()
     first.subscribe(["t", "u"])
     until(group, lambda: {one.topic for one in first.held} == {"t", "u"})
@@ -109,12 +115,9 @@ def test_who_does_not_poll_after_its_join_leaves_and_takes_nothing_of_what_is_ot
 
 @STATIC
 def test_who_was_frozen_after_its_join_asks_before_it_takes_what_others_may_have(
-    group: Simulation, join: Callable[..., Any], static: bool
+    group: Simulation, between_polls: Callable[..., Any], static: bool
 ) -> None:
-    first = join("first", "t")
-    group.run(1)
-    second = join("second", "u", work=3, instance_id="second" if static else None)
-    until(group, lambda: assigned_and_at_work(second))
+    first, second = between_polls(static=static)
     second.freeze()
     first.subscribe(["t", "u"])
     until(group, lambda: {one.topic for one in first.held} == {"t", "u"})
@@ -126,12 +129,9 @@ def test_who_was_frozen_after_its_join_asks_before_it_takes_what_others_may_have
 
 
 def test_who_was_frozen_for_a_moment_after_its_join_takes_its_assignment(
-    group: Simulation, join: Callable[..., Any]
+    group: Simulation, between_polls: Callable[..., Any]
 ) -> None:
-    join("first", "t")
-    group.run(1)
-    second = join("second", "u", work=3)
-    until(group, lambda: assigned_and_at_work(second))
+    _, second = between_polls()
     second.freeze()
     group.run(SESSION - 1)
     second.thaw()
@@ -437,17 +437,14 @@ def test_after_a_join_that_could_not_connect_none_is_apart_until_one_succeeds(
 
 
 def test_who_is_asked_to_join_again_before_it_takes_its_assignment_takes_it_and_joins(
-    group: Simulation, join: Callable[..., Any]
+    group: Simulation, between_polls: Callable[..., Any]
 ) -> None:
-    join("first", "t")
-    group.run(1)
-    slow = join("slow", "u", work=3)
-    until(group, lambda: assigned_and_at_work(slow))
+    _, slow = between_polls()
     slow._coordinator.request_rejoin()
-    joined = len(times(group, "slow", Joining))
+    joined = len(times(group, "second", Joining))
     until(group, lambda: slow.held != frozenset())
     group.run(4)
-    assert len(times(group, "slow", Joining)) == joined + 1
+    assert len(times(group, "second", Joining)) == joined + 1
 
 
 def test_a_join_on_its_way_fails_with_its_coordinator(

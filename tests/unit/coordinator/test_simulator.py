@@ -1,12 +1,14 @@
-"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka.
+"""Groups of both protocols in virtual time: what makes them rebalance, and what it costs, without Kafka.
 
-Their coordinator says what Kafka's own says: tests/oracle/test_java_classic_group.py.
+What their coordinators say is held beside Kafka's own in tests/oracle: test_java_classic_group.py and
+test_java_consumer_group.py.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
@@ -19,16 +21,25 @@ from kafka_assignors._assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._timelines.events import Failed, Led, Lost
+from kafka_assignors._timelines.events import Assigned, Failed, Led, Lost, Revoked
 from kafka_assignors.coordinator._simulator import target_assignment
-from kafka_assignors.coordinator._simulator.messages import Error
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
+from kafka_assignors.coordinator._simulator.messages import (
+    JOIN,
+    LEAVE,
+    ConsumerHeartbeat,
+    Error,
+    TopicIdPartition,
+)
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import NotStableError
-from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
+from kafka_assignors.coordinator._simulator.simulation import ConsumerGroupSimulation, NotStableError
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic, partitions_of
 from tests.support.scale import examples
 from tests.support.simulations import (
     QUICK,
+    QUICK_BROKER,
     at_rest,
     by_epochs,
     classic,
@@ -42,43 +53,51 @@ from tests.support.simulations import (
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 
 
-@pytest.mark.parametrize("assignor", ALL)
-def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
-    group = gathered(classic(assignor), "abc")
+@pytest.mark.parametrize("assignor", [*ALL, *ASSIGNORS])
+def test_a_group_lives_as_on_a_broker(assignor: Any) -> None:
+    has_epochs = assignor in ASSIGNORS
+    group = gathered(by_epochs(assignor) if has_epochs else classic(assignor), "abc")
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
-    # Three seconds for more members than the first, and three more since some came.
-    assert 6 < group.now < 6.2
-    assert group.group.generation == 1
+    if not has_epochs:
+        # Three seconds for more members than the first, and three more since some came.
+        assert 6 < group.now < 6.2
+        assert group.group.generation == 1
     group.join("d")
     assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
     group.members["b"].crash()
     crashed = group.now
     assert loads(group.run_until_stable()) == {"a": 4, "c": 4, "d": 4}
-    assert 6 - 0.3 < group.now - crashed < 6 + 0.6
+    assert 6 - 0.3 < group.now - crashed < 6 + (2 if has_epochs else 0.6)
     group.members["d"].leave()
     assert loads(group.run_until_stable()) == {"a": 6, "c": 6}
-    cooperative = assignor is CooperativeStickyAssignor
-    joined, *others = triggers(group)
-    assert joined == "member joined"
-    hand_over = [again for again in others if "joined again" in again]
-    assert bool(hand_over) == cooperative
-    assert [trigger for trigger in others if trigger not in hand_over] == [
-        "member joined",
-        "member lost",
-        "member left",
+    if has_epochs:
+        group.grow("orders", 16)
+        assert loads(group.run_until_stable()) == {"a": 8, "c": 8}
+    hand_over = [again for again in triggers(group) if "joined again" in again]
+    assert bool(hand_over) == (assignor is CooperativeStickyAssignor)
+    assert [trigger for trigger in triggers(group) if trigger not in hand_over] == [
+        *["member joined"] * (4 if has_epochs else 2),
+        *("member lost", "member left"),
+        *["topics changed"] * has_epochs,
     ]
     group.timeline.assert_never_owned_twice()
     if assignor in {StickyAssignor, CooperativeStickyAssignor}:
         group.timeline.assert_sticky()
 
 
-def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
-    group = at_rest(classic(member=replace(QUICK, max_poll_interval_ms=300_000)), "ab")
+def frozen_as_it_plans(group: Any) -> Any:
+    """The leader of two members, as a third one joins; and the other."""
     leader, other = sorted(group.members.values(), key=lambda member: member.member_id != group.group.leader)
     group.join("c")
     while group.group.state != State.COMPLETING:
         group.run(0.001)
     leader.freeze()
+    return leader, other
+
+
+def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
+    group = at_rest(classic(member=replace(QUICK, max_poll_interval_ms=300_000)), "ab")
+    leader, other = frozen_as_it_plans(group)
     group.run(0.01)
     removed, held, removed_at = other.member_id, other.held, group.now
     assert group.group.leave(removed) == Error.NONE
@@ -143,16 +162,22 @@ def test_a_commit_renews_a_session_and_without_a_member_is_for_empty_groups() ->
     assert triggers(group) == ["member joined", "member lost"]
 
 
-def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
-    group = at_rest(classic(), "ab")
-    group.members["b"].pause_polling()
+@pytest.mark.parametrize("simulated", [classic, by_epochs])
+def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back(simulated: Callable[..., Any]) -> None:
+    group = at_rest(simulated(), "ab")
+    hangs, before = group.members["b"], triggers(group)
+    hangs.pause_polling()
     group.run(19)
-    assert triggers(group) == ["member joined"]
+    assert triggers(group) == before
     group.run(3)
     assert triggers(group)[-1] == "member left"
     assert len(group.members["a"].held) == 12
-    group.members["b"].resume_polling()
+    member_id = hangs.member_id
+    # Of the classic protocol it hears of that when it polls, and comes back as another.
+    assert (len(hangs.held), bool(member_id)) == ((0, True) if simulated is by_epochs else (6, False))
+    hangs.resume_polling()
     assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+    assert (hangs.member_id == member_id) == (simulated is by_epochs)
 
 
 def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
@@ -226,11 +251,7 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
 
 def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
     group = at_rest(classic(), "ab")
-    (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
-    group.join("c")
-    while group.group.state != State.COMPLETING:
-        group.run(0.001)
-    leader.freeze()
+    leader, _ = frozen_as_it_plans(group)
     group.run(0.1)
     group.move_coordinator()
     group.run(2)
@@ -373,3 +394,97 @@ def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None
         "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
         " settings"
     )
+
+
+# Only of KIP-848 -------------------------------------------------------------------------------------------
+
+
+def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
+    group = HostedConsumerGroup(Clock(), {"orders": TargetTopic(UUID(int=7), 4)})
+
+    def error(epoch: int, **said: Any) -> str:
+        return group.heartbeat(ConsumerHeartbeat(member_id="a", epoch=epoch, **said)).error
+
+    assert error(2) == error(LEAVE) == "GROUP_ID_NOT_FOUND"
+    topics, owned = frozenset({"orders"}), frozenset[TopicIdPartition]()
+    assert error(JOIN, topics=topics, rebalance_timeout_ms=10_000, owned=owned) == ""
+    assert error(LEAVE) == ""
+    assert error(2) == "UNKNOWN_MEMBER_ID"
+
+
+def test_only_what_moves_is_ever_without_an_owner() -> None:
+    group = gathered(by_epochs(), "abc")
+    before = group.run_until_stable()
+    stable = group.now
+    group.join("d")
+    after = group.run_until_stable()
+    gaps = [gap for gap in group.timeline.gaps() if gap.start >= stable]
+    assert {gap.partition for gap in gaps} == after["d"]
+    assert all(after[name] < before[name] for name in "abc")
+
+
+def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() -> None:
+    group = at_rest(by_epochs(), "abc")
+    group.members["a"].pause_polling()
+    group.join("d")
+    group.run(5)
+    # Two have let go of one each; the third does not poll, and holds nobody else up.
+    assert loads({name: member.held for name, member in group.members.items()}) == {
+        "a": 4,
+        "b": 3,
+        "c": 3,
+        "d": 2,
+    }
+    group.members["a"].resume_polling()
+    assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
+    assert "member did not revoke in time" not in triggers(group)
+
+
+def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
+    group = at_rest(by_epochs(), "ab", static=True)
+    group.restart("b", crash=True)
+    group.run(1)
+    assert not group.members["b.2"].running
+    assert group.timeline.of(Failed)[-1].text == "UNRELEASED_INSTANCE_ID"
+    group.run(6)
+    group.join("b.3", instance_id="instance-b")
+    assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
+
+
+@examples(60)
+@given(st.integers(1, 8), st.integers(1, 30), st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
+def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is_touched(
+    members: int, partitions: int, assignor: target_assignment.Assignor, seed: int
+) -> None:
+    group = ConsumerGroupSimulation({"orders": partitions}, assignor, seed=seed, broker=QUICK_BROKER)
+    for number in range(members):
+        group.join(f"m{number}", instance_id=f"i{number}")
+    before = group.run_until_stable()
+    epoch, back = group.group.epoch, f"m{seed % members}"
+    group.run((seed % 7) / 10)
+    others = len(group.timeline.of(Revoked, Lost, Assigned))
+    group.restart(back)
+    after = group.run_until_stable()
+    assert after == {(f"{name}.2" if name == back else name): held for name, held in before.items()}
+    assert group.group.epoch == epoch
+    touched = group.timeline.of(Revoked, Lost, Assigned)[others:]
+    assert {event.member for event in touched} <= {back, f"{back}.2"}
+
+
+def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
+    uniform, by_range = (restarted(by_epochs(assignor)) for assignor in ASSIGNORS)
+    assert uniform.generations == by_range.generations == 4 * 2
+    assert uniform.moved == 2 * 12
+    assert by_range.moved > uniform.moved
+
+
+def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol_does_not_ask_for() -> None:
+    kept, killed = (restarted(group, static=True, crash=True) for group in (classic(), by_epochs()))
+    assert (kept.generations, killed.generations) == (0, 4 * 2)
+    assert kept.longest < 2.2
+    assert killed.longest > 6 - 0.3
+
+
+def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
+    with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
+        restarted(by_epochs(broker=BrokerSettings(max_size=1)), 2)

@@ -175,28 +175,6 @@ def test_hand_over_gives_the_same_plan_if_nobody_holds_what_others_get() -> None
     assert hand_over(plan) is plan
 
 
-@pytest.mark.parametrize(("left_in", "given_now"), [(4, True), (5, False), (6, False)])
-def test_hand_over_waits_for_a_holder_that_left_the_topic_unless_it_is_behind(
-    left_in: int, *, given_now: bool
-) -> None:
-    group = Group.of(
-        {"a": [0], "b": [0]},
-        [
-            Member(member_id="k", topics=frozenset("b"), claims={"a": [0]}, generation=left_in, holds=True),
-            Member(member_id="l", topics=frozenset("a"), claims={"a": [0]}, generation=5, holds=True),
-        ],
-    )
-    assert settled(group) == {("a", 0): "l"}
-    assert hand_over(plan_range(group)).of(1) == ({"a": [0]} if given_now else {})
-
-
-@given(CASES)
-def test_hand_over_holds_nothing_back_from_members_that_only_remember(case: Case) -> None:
-    case = replace(case, members=[replace(member, holds=False) for member in case.members])
-    plan = plan_range(case.group)
-    assert hand_over(plan).assignments() == plan.assignments()
-
-
 def rounds(case: Case, planner: Planner) -> Iterator[Plan]:
     """The plans of the rebalances that follow each other until nothing is held back; no more than ten."""
     for _ in range(10):
