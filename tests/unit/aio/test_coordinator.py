@@ -200,7 +200,7 @@ def joins(coordinator: GroupCoordinator, generation: int, given: Any, **others: 
 
 def delivers(coordinator: CooperativeCoordinator) -> Any:
     """Its assignment, of which it delivers A and B."""
-    lasting = coordinator._lasting
+    lasting: Any = coordinator._lasting
     lasting.release({A, B})
     coordinator._confirm(time.monotonic())
     assert paused(lasting) == []

@@ -56,7 +56,8 @@ ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssig
 @pytest.mark.parametrize("assignor", [*ALL, *ASSIGNORS])
 def test_a_group_lives_as_on_a_broker(assignor: Any) -> None:
     has_epochs = assignor in ASSIGNORS
-    group = gathered(by_epochs(assignor) if has_epochs else classic(assignor), "abc")
+    group: Any = by_epochs(assignor) if has_epochs else classic(assignor)
+    gathered(group, "abc")
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     if not has_epochs:
         # Three seconds for more members than the first, and three more since some came.

@@ -16,7 +16,7 @@ names; the others are called as Kafka's, in snake case. What differs:
 """
 
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -231,7 +231,7 @@ BOTH = {"c1": "t1 t2", "c2": "t1 t2", "c3": "t1 t2", "c4": "t1 t2"}
 LAST_TWO = {"c3": "t1 t2", "c4": "t1 t2"}
 TWO = {"c1": "t", "c2": "t"}
 
-LIVES = {
+LIVES: dict[str, tuple[Any, ...]] = {
     "AddRemoveConsumerOneTopic": (
         {"t": 3},
         Then({"c1": "t"}, owned={"c1": "t-0 t-1 t-2"}),

@@ -81,46 +81,38 @@ def test_a_first_rebalance_is_that_of_the_example(
     assert names(group_of(assignor, sizes, members).rebalance()) == expected
 
 
-@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
-@pytest.mark.parametrize(
-    ("planner", "after"),
-    [
-        ("kip54", {"C0": "t0p0 t1p1 t2p0 t3p0", "C2": "t0p1 t1p0 t2p1 t3p1"}),
-        ("exact", {"C0": "t0p0 t0p1 t1p1 t3p0", "C2": "t1p0 t2p0 t2p1 t3p1"}),
-    ],
-)
-def test_seeds_004_and_002_examples_7_and_8_sticky_keeps_what_the_remaining_members_have(
-    assignor: Any, planner: str, after: dict[str, str]
-) -> None:
-    group = group_of(partial(assignor, planner=planner), FOUR_BY_TWO, ["C0", "C1", "C2"])
-    assert names(group.rebalance()) == {
-        "C0": "t0p0 t1p1 t3p0",
-        "C1": "t0p1 t2p0 t3p1",
-        "C2": "t1p0 t2p1",
-    }
-    group.leave("C1")
-    assert names(group.rebalance()) == after
+LEAVING = {
+    "seeds 004 and 002, examples 7 and 8: sticky keeps what the remaining members have": (
+        FOUR_BY_TWO,
+        {"C0": "t0p0 t1p1 t3p0", "C1": "t0p1 t2p0 t3p1", "C2": "t1p0 t2p1"},
+        "C1",
+        {
+            "kip54": {"C0": "t0p0 t1p1 t2p0 t3p0", "C2": "t0p1 t1p0 t2p1 t3p1"},
+            "exact": {"C0": "t0p0 t0p1 t1p1 t3p0", "C2": "t1p0 t2p0 t2p1 t3p1"},
+        },
+    ),
+    "seed 002, example 9: sticky when the first consumer leaves": (
+        FOUR_BY_TWO_FROM_ONE,
+        {"c1": "t1p0 t2p1 t4p0", "c2": "t1p1 t3p0 t4p1", "c3": "t2p0 t3p1"},
+        "c1",
+        {
+            "kip54": {"c2": "t1p1 t2p1 t3p0 t4p1", "c3": "t1p0 t2p0 t3p1 t4p0"},
+            "exact": {"c2": "t1p0 t1p1 t3p0 t4p1", "c3": "t2p0 t2p1 t3p1 t4p0"},
+        },
+    ),
+}
 
 
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
-@pytest.mark.parametrize(
-    ("planner", "after"),
-    [
-        ("kip54", {"c2": "t1p1 t2p1 t3p0 t4p1", "c3": "t1p0 t2p0 t3p1 t4p0"}),
-        ("exact", {"c2": "t1p0 t1p1 t3p0 t4p1", "c3": "t2p0 t2p1 t3p1 t4p0"}),
-    ],
-)
-def test_seed_002_example_9_sticky_when_the_first_consumer_leaves(
-    assignor: Any, planner: str, after: dict[str, str]
+@pytest.mark.parametrize("planner", ["kip54", "exact"])
+@pytest.mark.parametrize(("sizes", "before", "leaves", "after"), LEAVING.values(), ids=LEAVING)
+def test_sticky_plans_as_the_example_when_a_member_leaves(
+    assignor: Any, planner: str, sizes: dict[str, int], before: dict[str, str], *, leaves: str, after: Any
 ) -> None:
-    group = group_of(partial(assignor, planner=planner), FOUR_BY_TWO_FROM_ONE, ["c1", "c2", "c3"])
-    assert names(group.rebalance()) == {
-        "c1": "t1p0 t2p1 t4p0",
-        "c2": "t1p1 t3p0 t4p1",
-        "c3": "t2p0 t3p1",
-    }
-    group.leave("c1")
-    assert names(group.rebalance()) == after
+    group = group_of(partial(assignor, planner=planner), sizes, [*before])
+    assert names(group.rebalance()) == before
+    group.leave(leaves)
+    assert names(group.rebalance()) == after[planner]
 
 
 def test_seed_002_example_10_round_robin_when_the_first_consumer_leaves() -> None:
