@@ -82,21 +82,6 @@ def test_the_first_rebalance_of_a_window_counts(
     assert "g rebalanced once in 1 day, because a consumer left or was lost." in page(there, since)
 
 
-def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> None:
-    there = archive(tmp_path, ONCE)
-    whole = metrics(there)[0]
-    assert (whole.rebalances, whole.per_day) == (2, 0.2)
-    found = {day: metrics(there, since=at(day)) for day in (0, 5, 11, DAY, 10 * DAY, 10 * DAY + 1)}
-    assert {day: [one.rebalances for one in groups] for day, groups in found.items()} == {
-        0: [2],
-        5: [2],
-        11: [1],
-        DAY: [1],
-        10 * DAY: [1],
-        10 * DAY + 1: [],
-    }
-
-
 each_life = pytest.mark.parametrize(
     "life",
     [

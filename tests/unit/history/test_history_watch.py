@@ -56,16 +56,6 @@ def test_rebalances_are_told_as_they_end() -> None:
     assert [found] == find_rebalances(read_snapshots(records))
 
 
-def test_the_best_is_told_as_metrics_tell_it() -> None:
-    # The group has 6 partitions of a topic that has 8 by now: two of them nobody ever had.
-    group = grown()
-    before, later = group.records[:-2], group.records[-2:]
-    topics = {"orders": 8}
-    (watched,) = watch_records([later, []], before=before, partitions=lambda: topics, now_us=lambda: 0)
-    assert [watched] == find_rebalances(read_snapshots(group.records), topics)
-    assert watched.partitions == 8
-
-
 def test_the_return_of_a_static_member_is_told() -> None:
     group = grown()
     before = list(group.records)

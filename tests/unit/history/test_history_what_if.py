@@ -234,22 +234,6 @@ def test_with_equal_subscriptions_sticky_assignors_are_balanced(history: list[Sn
 # One rule after the other, by hand
 
 
-def test_what_another_member_has_afterwards_has_moved_though_the_one_before_is_gone() -> None:
-    # t has 6 partitions. b joins: range moves 3-5; then a leaves, and b gets what it had.
-    history = [
-        snapshot(1, 10, member("a", {"t": range(6)})),
-        snapshot(2, 20, member("a", {"t": range(3)}), member("b", {"t": range(3, 6)}), took=2.0),
-        snapshot(3, 30, member("b", {"t": range(6)}), took=0.5),
-    ]
-
-    actual = replay(history, ACTUAL)
-    eager, kip848 = replay(history, "sticky"), replay(history, "kip848:range")
-
-    assert [one.moved for one in actual.rebalances] == [3, 3]
-    assert eager.rebalances == kip848.rebalances == actual.rebalances
-    assert (actual.row.imbalance, actual.row.worst_imbalance, actual.row.failed) == (0.0, 0, 0)
-
-
 def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure() -> None:
     had = {"t": (0, 1, 2, 3)}
     cooperative = "cooperative-sticky"
@@ -279,20 +263,6 @@ def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
     assert [one.failed for one in actual.rebalances] == [True, True]
     assert actual.row.failed == 3  # with that where the history begins
     assert replay(history, "range", topics={"t": 4}).row.failed == 0
-
-
-def test_when_nobody_is_left_nobody_has_anything() -> None:
-    history = [
-        snapshot(1, 10, member("a", {"t": range(4)})),
-        snapshot(2, 20),
-        snapshot(3, 30),
-        snapshot(4, 1000, member("a", {"t": range(4)}), member("b")),
-    ]
-
-    actual = replay(history, ACTUAL)
-
-    assert [(one.members, one.moved) for one in actual.rebalances] == [(0, 0), (2, 0)]
-    assert (actual.row.imbalance, actual.row.worst_imbalance) == (4.0, 4)
 
 
 def test_the_first_record_is_where_the_history_begins() -> None:

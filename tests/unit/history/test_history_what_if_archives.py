@@ -82,17 +82,6 @@ def test_rows_are_those_of_the_replays(tmp_path: Path) -> None:
     assert all(row.rebalances == 7 for row in expected if row.scenario == "as it was")
 
 
-def test_what_happened_is_told_whatever_the_scenarios(tmp_path: Path) -> None:
-    records = archive(tmp_path, archived({"g": lived("g", 1)}))
-
-    found = what_if(records, assignors=["range"], scenarios=["static members"])
-
-    assert [(row.assignor, row.scenario) for row in found] == [
-        ("actual", "as it was"),
-        ("range", "static members"),
-    ]
-
-
 @pytest.mark.core
 def test_what_cannot_be_read_or_replayed_counts_as_failed(tmp_path: Path) -> None:
     good = lived("good", 1)
