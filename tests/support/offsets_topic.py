@@ -287,7 +287,7 @@ def groups(draw: st.DrawFn) -> GroupMetadataValue:
     )
     return GroupMetadataValue(
         version=version,
-        protocol_type=draw(TEXTS),
+        protocol_type=draw(st.just("consumer") | TEXTS),
         generation=draw(INT32),
         protocol=draw(st.none() | TEXTS),
         leader=draw(st.none() | TEXTS),

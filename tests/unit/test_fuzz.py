@@ -11,7 +11,7 @@ from kafka_assignors._wire.measured import Measured, encode_measured
 from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
 from kafka_assignors._wire.user_data import encode_sticky
 from tests.fuzz.__main__ import NAMES
-from tests.fuzz.targets import SEPARATOR, STRATEGIES, TARGETS, check_leader
+from tests.fuzz.targets import NEXT, SEPARATOR, STRATEGIES, TARGETS, check_leader
 from tests.support.offsets_topic import groups
 from tests.support.wire import (
     ASSIGNMENTS,
@@ -31,9 +31,9 @@ MEASURES = st.dictionaries(
     max_size=20,
 )
 CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
-RECORDS = (groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata))).map(
-    lambda raw: [group_metadata_key("g"), raw]
-)
+KEY = group_metadata_key("g")
+INTACT = groups().map(encode_group_metadata)
+RECORDS = INTACT | damaged(INTACT)
 DRAWN = {
     "partition-lists": any_of(ENTRIES.map(partition_list)),
     "subscriptions": any_of(SUBSCRIPTIONS),
@@ -48,8 +48,10 @@ DRAWN = {
     ),
     "measured": damaged(MEASURES.map(encode_measured)).map(lambda raw: [raw]),
     "read-assignments": any_of(ASSIGNMENTS),
-    "offsets-topic": RECORDS,
-    "history-tables": RECORDS,
+    "offsets-topic": RECORDS.map(lambda raw: [KEY, raw]),
+    "history-tables": st.lists(RECORDS, max_size=5).map(
+        lambda some: [NEXT.join(KEY + SEPARATOR + raw for raw in some)]
+    ),
 }
 """By target: blobs like what members and brokers send, damaged, and any bytes."""
 
