@@ -124,22 +124,15 @@ class TestTables:
         claim = out_of_table([{"a": [0, 1]}, {"b": [2]}])[0]
         assert plain(ClaimTable.of([claim, {}, claim]).claims()) == [{"a": [0, 1]}, {}, {"a": [0, 1]}]
 
-    @pytest.mark.parametrize("claims", [[], [{}], [{}, {}], [{"a": []}], [{}, {"a": [], "b": []}]])
-    def test_empty_claims(self, claims: list[Claim]) -> None:
-        assert plain(ClaimTable.of(claims).claims()) == claims
-        assert plain(ClaimTable.of(out_of_table(claims)).claims()) == claims
-
     def test_ids_may_be_in_any_collection(self) -> None:
         claims: list[Claim] = [{"a": range(2), "b": {5}}, {"a": (7, 7), "c": dict.fromkeys([1])}]
         assert plain(ClaimTable.of(claims).claims()) == [{"a": [0, 1], "b": [5]}, {"a": [7, 7], "c": [1]}]
 
-    @pytest.mark.parametrize("number", [2**31, 2**32, 2**40, 2**63 - 1, -1, -(2**40), -(2**63)])
-    def test_ids_of_64_bits_are_kept(self, number: int) -> None:
-        assert plain(ClaimTable.of([{"a": [number, 1]}]).claims()) == [{"a": [number, 1]}]
-
-    @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**100])
-    def test_ids_beyond_64_bits_are_dropped(self, number: int) -> None:
-        assert plain(ClaimTable.of([{"a": [number, 1]}]).claims()) == [{"a": [1]}]
+    def test_ids_of_64_bits_are_kept_and_others_dropped(self) -> None:
+        kept = [2**31, 2**32, 2**40, 2**63 - 1, -1, -(2**40), -(2**63)]
+        for number in (*kept, 2**63, -(2**63) - 1, 2**100):
+            expected = [{"a": [number, 1] if number in kept else [1]}]
+            assert plain(ClaimTable.of([{"a": [number, 1]}]).claims()) == expected
 
 
 class TestAsMappings:
@@ -179,17 +172,6 @@ class TestGroups:
             group = Group.of(sizes, members_with(same, Random(seed)))
             assert (group.owner.tolist(), group.previous.tolist()) == expected[:2]
             assert (sorted(group.holders.tolist()), not group.claims.subscribed.all()) == expected[2:]
-
-    @pytest.mark.parametrize("ids", [[5, 9, 2**31 - 1], [0, 1, 3], [1, 2, 3], [2**31 - 1], [0, 2]])
-    def test_ids_with_gaps_are_found(self, ids: list[int]) -> None:
-        """Beside a topic without gaps before it, and one behind."""
-        claims: list[Claim] = [{"b": [*ids, 4, 2**31 - 2, -1], "a": [0, 3], "c": [1]}]
-        for claim in (claims[0], out_of_table(claims)[0]):
-            group = Group.of(
-                {"a": range(3), "b": ids, "c": range(2)},
-                [Member(member_id="m", topics=frozenset("abc"), claims=claim, generation=1)],
-            )
-            assert group.owner.tolist() == [0, NOBODY, NOBODY, *[0] * len(ids), NOBODY, 0]
 
     @pytest.mark.parametrize("ids", [[0, 1, 2], [0, 1, 5]], ids=["without gaps", "with gaps"])
     @pytest.mark.parametrize("number", [2**31, 2**32, 2**32 + 1, 2**40, 2**63 - 1, -1, -(2**32), -(2**63)])

@@ -22,16 +22,8 @@ def names(group: Group) -> list[str]:
 
 
 def test_static_members_come_first_by_instance_id_then_dynamic_ones_by_member_id() -> None:
-    group = Group.of(
-        {"a": [0]},
-        [
-            member("c", "a"),
-            member("d", "a", instance="i2"),
-            member("b", "a"),
-            member("e", "a", instance="i1"),
-        ],
-    )
-    assert names(group) == ["e", "d", "b", "c"]
+    static = member("d", "a", instance="i2"), member("e", "a", instance="i1")
+    assert names(Group.of({"a": [0]}, [member("c", "a"), *static, member("b", "a")])) == ["e", "d", "b", "c"]
 
 
 @pytest.mark.parametrize("ids", ["z\U0001f600\ue000", "\ud800\ue000"], ids=["characters", "a lone surrogate"])
@@ -46,62 +38,37 @@ def test_two_members_with_one_id_are_refused() -> None:
 
 def test_partitions_are_numbered_by_topic_and_id_with_gaps_and_duplicates() -> None:
     group = Group.of({"b": [33, 10, 40, 21, 10], "a": [7]}, [member("m", "a", "b")])
-    assert group.topics == ("a", "b")
+    named = [("a", 7), ("b", 10), ("b", 21), ("b", 33), ("b", 40)]
+    assert [group.name_of(partition) for partition in range(group.size)] == named
+    assert [group.topics[topic] for topic in group.topic_of] == [topic for topic, _ in named]
+    assert group.partition_ids.tolist() == [number for _, number in named]
     assert group.topic_bounds.tolist() == [0, 1, 5]
-    assert group.partition_ids.tolist() == [7, 10, 21, 33, 40]
-    assert group.topic_of.tolist() == [0, 1, 1, 1, 1]
-    assert [group.name_of(p) for p in range(group.size)] == [
-        ("a", 7),
-        ("b", 10),
-        ("b", 21),
-        ("b", 33),
-        ("b", 40),
-    ]
     assert group.partitions_of(1) == range(1, 5)
 
 
-def test_topics_without_subscribers_or_partitions_are_left_out() -> None:
-    group = Group.of({"a": [0], "b": [0], "empty": []}, [member("m", "b", "empty", "unknown")])
-    assert group.topics == ("b",)
-    assert group.subscriptions == ((0,),)
-    assert group.subscribers == ((0,),)
-
-
-def test_subscriptions_and_subscribers_are_each_others_inverse() -> None:
-    group = Group.of({"a": [0], "b": [0]}, [member("m", "a", "b"), member("k", "b"), member("l")])
-    assert names(group) == ["k", "l", "m"]
-    assert group.subscriptions == ((1,), (), (0, 1))
-    assert group.subscribers == ((2,), (0, 2))
+def test_topics_are_those_that_have_partitions_and_subscribers_who_are_numbered_both_ways() -> None:
+    for seed in range(300):
+        case = random_case(seed)
+        group = case.group
+        wanted = [member.topics for member in group.members]
+        topics = [
+            one for one in sorted(case.topics) if case.topics[one] and any(one in each for each in wanted)
+        ]
+        assert [*group.topics] == topics, seed
+        of = [tuple(n for n, one in enumerate(topics) if one in each) for each in wanted]
+        assert [*group.subscriptions] == of, seed
+        by = [tuple(n for n, each in enumerate(wanted) if one in each) for one in topics]
+        assert [*group.subscribers] == by, seed
+        assert group.uniform == (len({*of}) <= 1), seed
 
 
 @pytest.mark.parametrize(
-    ("subscriptions", "uniform"),
-    [
-        ([("a", "b"), ("b", "a")], True),
-        ([("a", "b"), ("a",)], False),
-        ([("a",), ()], False),
-        ([("a",), ("a", "unknown")], True),
-        ([], True),
-    ],
+    ("rack", "known"), [("r1", [frozenset({"r1"}), frozenset()]), (None, None), ("", None)], ids=str
 )
-def test_a_group_is_uniform_if_all_have_the_same_existing_topics(
-    subscriptions: list[tuple[str, ...]], *, uniform: bool
-) -> None:
-    made = [member(str(number), *subscribed) for number, subscribed in enumerate(subscriptions)]
-    assert Group.of({"a": [0], "b": [0]}, made).uniform is uniform
-
-
-def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
+def test_replica_racks_are_kept_if_a_member_has_a_rack(rack: str | None, known: Any) -> None:
     racks = {("a", 10): frozenset({"r1"}), ("other", 0): frozenset({"r2"})}
-    group = Group.of({"a": [10, 21]}, [member("k", "a", rack="r1"), member("l", "a")], racks)
-    assert group.replica_racks is not None
-    assert [*group.replica_racks] == [frozenset({"r1"}), frozenset()]
-
-
-@pytest.mark.parametrize("rack", [None, ""])
-def test_replica_racks_are_left_out_if_no_member_has_a_rack(rack: str | None) -> None:
-    racks = {("a", 0): frozenset({"r1"})}
-    assert Group.of({"a": [0]}, [member("k", "a", rack=rack)], racks).replica_racks is None
+    found = Group.of({"a": [10, 21]}, [member("k", "a", rack=rack), member("l", "a")], racks).replica_racks
+    assert (found and [*found]) == known
 
 
 class EnoughError(Exception):
@@ -126,21 +93,16 @@ def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> Non
                 Group.of(case.topics, case.members, case.replica_racks, tick=tick)
 
 
-@pytest.mark.parametrize("members", [10, 100])
-def test_ticks_come_for_each_set_of_topics_and_each_claim(members: int) -> None:
-    topics = {f"t{number}": range(2) for number in range(members)}
-    listed = [
-        Member(
-            member_id=f"m{number}",
-            topics=frozenset(list(topics)[: number + 1]),
-            claims={f"t{number}": [0]},
-            generation=1,
-        )
-        for number in range(members)
+@pytest.mark.parametrize("count", [10, 100])
+def test_ticks_come_for_each_set_of_topics_and_each_claim(count: int) -> None:
+    topics = [f"t{number}" for number in range(count)]
+    members = [
+        member(f"m{number}", *topics[: number + 1], claims={topic: [0]}, generation=1)
+        for number, topic in enumerate(topics)
     ]
     ticks: list[None] = []
-    Group.of(topics, listed, tick=lambda: ticks.append(None))
-    assert len(ticks) >= 2 * members
+    Group.of(dict.fromkeys(topics, range(2)), members, tick=lambda: ticks.append(None))
+    assert len(ticks) >= 2 * count
 
 
 @pytest.mark.parametrize("density", [0, 16, 10**6])
