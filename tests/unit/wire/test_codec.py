@@ -1,17 +1,18 @@
 """The consumer protocol's bytes in bulk: compiled, in Python, and as kafka-python writes and reads them.
 
-That both ways read the same of any bytes is in tests/unit/test_fuzz.py.
+That both ways read and write the same, and each as if it were alone, is in tests/unit/test_fuzz.py. What is
+read of odd bytes is in test_offsets_topic.py and test_user_data.py: all of it with one reader.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.codec import UNREADABLE
@@ -21,13 +22,11 @@ from tests.support.wire import (
     ENTRIES,
     INT32,
     NAMES,
-    ODD,
     SUBSCRIPTIONS,
     TOPICS,
     Entries,
     Subscription,
     partition_list,
-    read_assignments,
     read_lists,
     read_subscriptions,
     subscription,
@@ -60,9 +59,10 @@ each_way = pytest.mark.usefixtures("way")
 
 
 NO_TOPICS = Subscription(frozenset())
+LONGEST = "ä" * 16383 + "x"
 
 
-def write_lists(lists: list[Entries], *, head: bytes = b"", tail: bytes = b"") -> list[bytes]:
+def write_lists(lists: list[Entries]) -> list[bytes]:
     """Write lists in which no topic comes twice in a row."""
     names = sorted({name for entries in lists for name, _ in entries})
     rows = [
@@ -78,8 +78,8 @@ def write_lists(lists: list[Entries], *, head: bytes = b"", tail: bytes = b"") -
         columns[:, 0].copy(),
         columns[:, 1].copy(),
         np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
-        head=head,
-        tail=tail,
+        head=b"",
+        tail=b"",
     )
 
 
@@ -96,30 +96,6 @@ def tail_of(behind: bytes) -> list[int]:
     return [number for (number,) in struct.iter_unpack(">i", whole.ljust(8, b"\0"))]
 
 
-UNREADABLE_LISTS = {
-    "no bytes": b"",
-    "half a count": b"\0\0\0",
-    "cut off": partition_list([("t", [1, 2])])[:-1],
-    "negative topics": bytes.fromhex("ffffffff"),
-    "fewer topics than said": bytes.fromhex("00000002 0001 74 00000000"),
-    "null name": bytes.fromhex("00000001 ffff 00000000"),
-    "negative name": bytes.fromhex("00000001 fffe 00000000"),
-    "longer name than bytes": bytes.fromhex("00000001 0009 74 00000000"),
-    "negative partitions": bytes.fromhex("00000001 0001 74 ffffffff"),
-    "fewer partitions than said": bytes.fromhex("00000001 0001 74 00000002 00000000"),
-    "no utf-8": partition_list([("u", [5]), (b"\xff\xfe", [1])]),
-    "a surrogate": partition_list([("u", [5]), (b"\xed\xa0\x80", [1])]),
-    "an overlong nul": partition_list([("u", [5]), (b"\xc0\x80", [1])]),
-}
-UNREADABLE_SUBSCRIPTIONS = {
-    "no bytes": b"",
-    "half a version": b"\0",
-    "version -1": subscription(-1, ["t"]),
-    "version -32768": b"\x80\0" + subscription(0, ["t"])[2:],
-    "null topics": bytes.fromhex("0000 ffffffff ffffffff"),
-    "negative name": bytes.fromhex("0000 00000001 fffe ffffffff"),
-    "topic no utf-8": subscription(0, ["t", b"\xff"]),
-}
 REFUSED: tuple[Entries, int, list[int]] = ([], UNREADABLE, [0, 0])
 
 
@@ -136,16 +112,6 @@ class TestReadingPartitionLists:
         ]
         assert read_lists(blobs) == expected
 
-    @pytest.mark.parametrize("raw", UNREADABLE_LISTS.values(), ids=UNREADABLE_LISTS)
-    def test_an_unreadable_list_is_empty_and_the_others_are_whole(self, raw: bytes) -> None:
-        first, last = partition_list([("t", [0, 1]), ("u", [2])]), partition_list([("v", [3]), ("t", [4])])
-        assert read_lists([first, raw, last, raw]) == [
-            ([("t", [0, 1]), ("u", [2])], len(first), [0, 0]),
-            REFUSED,
-            ([("v", [3]), ("t", [4])], len(last), [0, 0]),
-            REFUSED,
-        ]
-
     def test_many_names_are_told_apart(self) -> None:
         """More than any first guess of how many there are, alike but for a byte, of all short lengths."""
         names = ["x" * length + f"{number}" for length in range(20) for number in range(100)]
@@ -157,63 +123,18 @@ class TestReadingPartitionLists:
         ]
 
     def test_a_name_may_have_32767_bytes(self) -> None:
-        longest = "ä" * 16383 + "x"
-        raw = partition_list([(longest, [1])])
-        assert read_lists([raw, raw[:-1]]) == [([(longest, [1])], len(raw), [0, 0]), REFUSED]
-
-    @pytest.mark.parametrize(
-        "head",
-        [
-            bytes.fromhex("7fffffff"),
-            bytes.fromhex("00000001 0001 74 7fffffff"),
-            bytes.fromhex("00000001 0001 74 20000000"),
-            bytes.fromhex("00000001 0001 74 40000001"),
-            bytes.fromhex("00000001 7fff"),
-        ],
-        ids=["topics", "partitions", "partitions of 2 GiB", "partitions that wrap to 4 bytes", "name"],
-    )
-    def test_an_absurd_count_takes_neither_memory_nor_time(self, head: bytes) -> None:
-        blobs = [head + b"\0" * 4_000] * 50
-        found, peak = with_memory(lambda: read_lists(blobs))
-        assert found == [REFUSED] * 50
-        assert peak < 1_000_000
-        assert_takes(lambda: read_lists(blobs), million_steps=100)
+        raw = partition_list([(LONGEST, [1])])
+        assert read_lists([raw, raw[:-1]]) == [([(LONGEST, [1])], len(raw), [0, 0]), REFUSED]
 
 
 @each_way
 class TestWritingPartitionLists:
-    @given(
-        st.lists(st.dictionaries(NAMES, st.lists(INT32, min_size=1, max_size=6), max_size=4), max_size=5),
-        st.integers(0, 3),
-        st.none() | st.binary(max_size=9),
-    )
-    def test_assignments_are_kafka_pythons_byte_by_byte(
-        self, lists: list[dict[str, list[int]]], version: int, user_data: bytes | None
-    ) -> None:
-        entry = ConsumerProtocolAssignment.TopicPartition
-        expected = [
-            ConsumerProtocolAssignment(
-                version=version,
-                assigned_partitions=[
-                    entry(topic=topic, partitions=ids) for topic, ids in sorted(one.items())
-                ],
-                user_data=user_data,
-            ).encode()
-            for one in lists
-        ]
-        tail = b"\xff\xff\xff\xff" if user_data is None else struct.pack(">i", len(user_data)) + user_data
-        written = write_lists(
-            [sorted(one.items()) for one in lists], head=struct.pack(">h", version), tail=tail
-        )
-        assert written == expected
-
     def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(self) -> None:
         lists: list[Entries] = [[], [("t", [0, 1])], [("t", [2])], [], [("t", [3]), ("u", [0])], []]
         assert write_lists(lists) == [partition_list(one) for one in lists]
 
     def test_a_name_has_up_to_32767_bytes(self) -> None:
-        longest = "ä" * 16383 + "x"
-        assert write_lists([[(longest, [1])]]) == [partition_list([(longest, [1])])]
+        assert write_lists([[(LONGEST, [1])]]) == [partition_list([(LONGEST, [1])])]
         with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
             write_lists([[("ä" * 16384, [1])]])
 
@@ -259,24 +180,6 @@ def test_compiled_what_is_no_bytes_or_no_array_is_an_error() -> None:
 
 
 @each_way
-class TestReadingAssignments:
-    @given(st.lists(ENTRIES, max_size=4), st.integers(0, 3), st.none() | st.binary(max_size=9))
-    def test_what_kafka_python_writes_is_read(
-        self, lists: list[Entries], version: int, user_data: bytes | None
-    ) -> None:
-        entry = ConsumerProtocolAssignment.TopicPartition
-        blobs = [
-            ConsumerProtocolAssignment(
-                version=version,
-                assigned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in entries],
-                user_data=user_data,
-            ).encode()
-            for entries in lists
-        ]
-        assert read_assignments([*blobs, b""]) == [*map(merged, lists), []]
-
-
-@each_way
 class TestReadingSubscriptions:
     @given(st.integers(0, 3), TOPICS, ENTRIES, st.data())
     def test_subscriptions_are_kafka_pythons_byte_by_byte(
@@ -317,12 +220,6 @@ class TestReadingSubscriptions:
         )
         assert read_subscriptions([theirs, with_nulls]) == [expected, expected]
 
-    @pytest.mark.parametrize("name", ODD)
-    def test_what_stands_behind_the_topics_never_makes_them_unreadable(self, name: str) -> None:
-        raw, rest = ODD[name]
-        assert codec.read_subscriptions([subscription(0, ["t"]), raw]).strange == [1]
-        assert read_subscriptions([raw]) == [Subscription(frozenset({"t"}), **rest)]
-
     @given(SUBSCRIPTIONS)
     def test_what_ends_among_the_topics_cannot_be_read_and_what_ends_behind_them_can(
         self, raw: bytes
@@ -342,20 +239,6 @@ class TestReadingSubscriptions:
             len(raw) - reader.offset
         )
 
-    @pytest.mark.parametrize("raw", UNREADABLE_SUBSCRIPTIONS.values(), ids=UNREADABLE_SUBSCRIPTIONS)
-    def test_an_unreadable_subscription_leaves_the_others_alone(self, raw: bytes) -> None:
-        others = [subscription(0, ["t"]), subscription(2, ["t", "u"], generation=5), subscription(1, [])]
-        alone = read_subscriptions(others)
-        assert None not in alone
-        expected = [None, alone[0], None, alone[1], None, alone[2], None]
-        assert read_subscriptions([raw, others[0], raw, others[1], raw, others[2], raw]) == expected
-
-    @pytest.mark.parametrize("version", [4, 100, 2**15 - 1])
-    def test_what_newer_versions_append_is_not_read(self, version: int) -> None:
-        raw = subscription(version, ["t"], user_data=b"u", generation=9, rack="r")
-        expected = Subscription(frozenset({"t"}), b"u", generation=9, rack="r")
-        assert read_subscriptions([raw, raw + b"\xff" * 50]) == [expected, expected]
-
     def test_equal_topics_have_one_number(self) -> None:
         read = codec.read_subscriptions(
             [
@@ -373,30 +256,34 @@ class TestReadingSubscriptions:
         found = read_subscriptions([subscription(0, one) for one in lists])
         assert [each and each.topics for each in found] == [frozenset(one) for one in lists]
 
-    @pytest.mark.parametrize(
-        ("head", "expected"),
-        [
-            (bytes.fromhex("0003 7fffffff"), None),
-            (bytes.fromhex("0003 00000001 7fff"), None),
-            (bytes.fromhex("0003 00000000 7fffffff"), NO_TOPICS),
-            (bytes.fromhex("0003 00000000 ffffffff 7fffffff"), NO_TOPICS),
-            (bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 7fffffff"), NO_TOPICS),
-            (bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 40000000"), NO_TOPICS),
-            (
-                bytes.fromhex("0003 00000000 ffffffff 00000000 00000000 7fff"),
-                NO_TOPICS._replace(generation=0),
-            ),
-        ],
-        ids=["topics", "topic", "user data", "owned", "partitions", "partitions of 4 GiB", "rack"],
-    )
-    def test_an_absurd_count_takes_neither_memory_nor_time(
-        self, head: bytes, expected: Subscription | None
-    ) -> None:
-        blobs = [head + b"\0" * 4_000] * 50
-        found, peak = with_memory(lambda: read_subscriptions(blobs))
-        assert found == [expected] * 50
-        assert peak < 1_000_000
-        assert_takes(lambda: read_subscriptions(blobs), million_steps=100)
+
+OWNS = "0003 00000000 ffffffff 00000001 0001 74"
+NO_RACK = "0003 00000000 ffffffff 00000000 00000000 7fff"
+ABSURD: dict[str, tuple[Callable[[list[bytes]], Any], str, Any]] = {
+    "lists": (read_lists, "7fffffff", REFUSED),
+    "partitions": (read_lists, "00000001 0001 74 7fffffff", REFUSED),
+    "partitions of 2 GiB": (read_lists, "00000001 0001 74 20000000", REFUSED),
+    "partitions that wrap to 4 bytes": (read_lists, "00000001 0001 74 40000001", REFUSED),
+    "name": (read_lists, "00000001 7fff", REFUSED),
+    "topics": (read_subscriptions, "0003 7fffffff", None),
+    "topic": (read_subscriptions, "0003 00000001 7fff", None),
+    "user data": (read_subscriptions, "0003 00000000 7fffffff", NO_TOPICS),
+    "owned": (read_subscriptions, "0003 00000000 ffffffff 7fffffff", NO_TOPICS),
+    "owned partitions": (read_subscriptions, f"{OWNS} 7fffffff", NO_TOPICS),
+    "owned partitions of 4 GiB": (read_subscriptions, f"{OWNS} 40000000", NO_TOPICS),
+    "rack": (read_subscriptions, NO_RACK, NO_TOPICS._replace(generation=0)),
+}
+
+
+@each_way
+@pytest.mark.parametrize("name", ABSURD)
+def test_an_absurd_count_takes_neither_memory_nor_time(name: str) -> None:
+    read, head, expected = ABSURD[name]
+    blobs = [bytes.fromhex(head) + b"\0" * 4_000] * 50
+    found, peak = with_memory(lambda: read(blobs))
+    assert found == [expected] * 50
+    assert peak < 1_000_000
+    assert_takes(lambda: read(blobs), million_steps=100)
 
 
 @needs_compiler

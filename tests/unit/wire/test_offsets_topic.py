@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
-from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from hypothesis import given
 
 from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
@@ -16,7 +15,6 @@ from kafka_assignors._wire.offsets_topic import (
     OffsetCommit,
     Record,
     RecordError,
-    Subscription,
     UnknownRecord,
     decode_assignment,
     decode_group_metadata,
@@ -32,11 +30,7 @@ from kafka_assignors._wire.user_data import StickyUserData, encode_generation, e
 from tests.support.effort import assert_takes, with_memory
 from tests.support.offsets_topic import WRITTEN, groups
 from tests.support.wire import (
-    ENTRIES,
-    INT32,
-    NAMES,
     ODD,
-    Entries,
     partition_list,
     string,
     subscription,
@@ -44,14 +38,16 @@ from tests.support.wire import (
 
 GROUP_KEY = group_metadata_key("g")
 VARINT = b"\0\4\xff\xff\xff\xff"  # the length of the protocol type begins so, in version 4
+NO_GROUPS = [
+    (b"", "0 of 0: the version needs 2 bytes, 0 are left"),
+    (b"\0\5", "2 of 2: version 5 is not known, only 0 to 4 are"),
+    (b"\xff\xff", "2 of 2: version -1 is not known, only 0 to 4 are"),
+    (b"\0\3\0\1\xff", "5 of 5: the protocol type is not UTF-8"),
+    (b"\0\3\xff\xfe", "4 of 4: the protocol type is negative (-2)"),
+    (VARINT + b"\xff\1", "7 of 8: the length of the protocol type is a varint of more than 5"),
+    (VARINT + b"\x10", "7 of 7: the length of the protocol type (4563402751) takes"),
+]
 GROUPS = [raw for key, raw, _ in WRITTEN if key == "0002000167"]
-
-
-def merged(entries: Entries) -> dict[str, tuple[int, ...]]:
-    by_topic: dict[str, tuple[int, ...]] = {}
-    for name, ids in entries:
-        by_topic[name] = by_topic.get(name, ()) + tuple(ids)
-    return by_topic
 
 
 class TestRecords:
@@ -103,6 +99,7 @@ class TestRecords:
                 bytes.fromhex("0000 00"),
                 "ConsumerGroupTargetAssignmentMemberValue, byte 3 of 3: the array of topic partitions is",
             ),
+            *((GROUP_KEY, value, f"GroupMetadataValue, byte {message}") for value, message in NO_GROUPS),
         ],
     )
     def test_what_is_no_record_is_refused_with_place_and_reason(
@@ -111,25 +108,6 @@ class TestRecords:
         with pytest.raises(RecordError) as caught:
             decode_record(key, value)
         assert str(caught.value).startswith(message)
-
-    @pytest.mark.parametrize(
-        ("value", "byte", "why"),
-        [
-            (b"", "0 of 0", "the version needs 2 bytes, 0 are left"),
-            (b"\0\5", "2 of 2", "version 5 is not known, only 0 to 4 are"),
-            (b"\xff\xff", "2 of 2", "version -1 is not known, only 0 to 4 are"),
-            (b"\0\3\0\1\xff", "5 of 5", "the protocol type is not UTF-8"),
-            (b"\0\3\xff\xfe", "4 of 4", "the protocol type is negative (-2)"),
-            (VARINT + b"\xff\1", "7 of 8", "the length of the protocol type is a varint of more than 5"),
-            (VARINT + b"\x10", "7 of 7", "the length of the protocol type (4563402751) takes"),
-        ],
-    )
-    def test_what_is_no_group_is_refused_with_place_and_reason(
-        self, value: bytes, byte: str, why: str
-    ) -> None:
-        with pytest.raises(RecordError) as caught:
-            decode_record(GROUP_KEY, value)
-        assert str(caught.value).startswith(f"GroupMetadataValue, byte {byte}: {why}")
 
     @pytest.mark.parametrize(("key", "value", "_"), WRITTEN)
     def test_a_record_cut_short_anywhere_is_refused(self, key: str, value: str, _: Record) -> None:
@@ -252,28 +230,6 @@ PRIOR_ASSIGNMENTS = {
 
 
 class TestWhatMembersSay:
-    @given(st.integers(0, 3), st.lists(NAMES, max_size=4), ENTRIES, st.data())
-    def test_a_subscription_is_what_kafka_python_reads(
-        self, version: int, topics: list[str], owned: Entries, data: st.DataObject
-    ) -> None:
-        raw = subscription(
-            version,
-            topics,
-            user_data=data.draw(st.none() | st.binary(max_size=9)),
-            owned=partition_list(owned),
-            generation=data.draw(INT32),
-            rack=data.draw(st.none() | NAMES),
-        )
-        theirs = ConsumerProtocolSubscription.decode(raw)
-        assert decode_subscription(raw) == Subscription(
-            version=version,
-            topics=tuple(theirs.topics),
-            user_data=None if theirs.user_data is None else bytes(theirs.user_data),
-            owned_partitions=merged(owned) if version >= 1 else {},
-            generation_id=theirs.generation_id if version >= 2 else NO_GENERATION,
-            rack_id=theirs.rack_id if version >= 3 else None,
-        )
-
     def test_newer_versions_are_read_as_far_as_they_are_known(self) -> None:
         raw = subscription(3, ["t"], generation=4, rack="r")
         newer = b"\0\7" + raw[2:] + b"more"
