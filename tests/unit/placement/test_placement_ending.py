@@ -17,7 +17,7 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_REPLICAS,
     remove_left,
 )
-from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run, open_as
+from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run
 
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)
@@ -28,14 +28,6 @@ CANCEL = "`placement cancel orders`"
 AGAIN = "`placement verify` tries again to remove the throttle"
 ON = f"{CANCEL} breaks it off and removes the throttle, and the same command continues with it"
 MAY = "a user who may alter configurations has to do that"
-
-
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """What commands reach: a topic's one partition is on brokers 1 and 2."""
-    cluster = Cluster({"orders": {0: [1, 2]}})
-    open_as(cluster, monkeypatch)
-    return cluster
 
 
 @pytest.fixture

@@ -1,27 +1,16 @@
+"""Placements that are drawn; that they are Java's is in tests/oracle/test_java_placement.py."""
+
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given, strategies as st
 
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._generators import (
-    place_rack_aware,
-    shift_at,
-)
-from kafka_assignors.placement._placement import PlacementError, Racks
+from kafka_assignors.placement._generators import place_rack_aware
+from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
 
 NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}
-SEEDS = st.integers(-(2**63), 2**63 - 1)
-
-
-def distinct(placement: Mapping[int, list[int]], replication_factor: int) -> bool:
-    return all(len(replicas) == len(set(replicas)) == replication_factor for replicas in placement.values())
-
-
-# Examples -------------------------------------------------------------------------------------------------
 
 
 def test_start_index_and_shift_are_drawn_in_this_order() -> None:
@@ -43,45 +32,6 @@ def test_without_a_seed_placements_differ() -> None:
     ]
     for generate in generators:
         assert len({str(generate()) for _ in range(10)}) > 1
-
-
-# Properties -----------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 6), st.integers(1, 5), st.data())
-def test_on_equal_racks_partitions_are_on_as_many_racks_as_possible_and_brokers_lead_alike(
-    rack_count: int, in_each: int, data: st.DataObject
-) -> None:
-    ids = data.draw(st.permutations(range(0, 3 * rack_count * in_each, 3)))
-    racks: Racks = {broker: f"rack{number % rack_count}" for number, broker in enumerate(ids)}
-    replication_factor = data.draw(st.integers(1, len(racks)))
-    partitions = 4 * len(racks)
-    seed = data.draw(SEEDS)
-    for placement in (
-        place_rack_aware(partitions, replication_factor, racks, seed=seed),
-        place_striped(partitions, replication_factor, racks, seed=seed),
-    ):
-        assert distinct(placement, replication_factor)
-        for replicas in placement.values():
-            assert len({racks[broker] for broker in replicas}) == min(replication_factor, rack_count)
-    leaders = Counter(
-        replicas[0]
-        for replicas in place_rack_aware(partitions, replication_factor, racks, seed=seed).values()
-    )
-    assert leaders == dict.fromkeys(racks, 4)
-
-
-@given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30))
-def test_the_shift_grows_with_each_round_from_the_first_partition_on(
-    brokers: int, first: int, shift: int
-) -> None:
-    grown = shift
-    for partition in range(first, first + 40):
-        grown += partition > 0 and partition % brokers == 0
-        assert shift_at(partition, first, shift, brokers) == grown
-
-
-# Errors ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,6 @@ from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, 
 SERVER = ("--bootstrap-server", "h:1")
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """What commands reach: a topic's one partition is on brokers 1 and 2."""
-    cluster = Cluster({"orders": {0: [1, 2]}})
-    open_as(cluster, monkeypatch)
-    return cluster
-
-
 def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
