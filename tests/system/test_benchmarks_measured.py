@@ -13,15 +13,13 @@ from benchmarks.peers import PEERS, Order, Peer, PythonPeer
 from benchmarks.run import run
 
 LIBRARY, KAFKA_PYTHON = PEERS[0], PEERS[2]
-
-
+TINY = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
 QUICK = Effort(cap=30.0, budget=0.0, repetitions=1)
 
 
 def test_ours_and_a_peer_are_measured(tmp_path: Path) -> None:
-    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
     peers = [LIBRARY, KAFKA_PYTHON]
-    report = run([tiny], peers, QUICK, tmp_path, Console(quiet=True))
+    report = run([TINY], peers, QUICK, tmp_path, Console(quiet=True))
     assert report.complete
     assert [measurement.peer for measurement in report.measurements] == ["library", "kafka-python"]
     for measurement in report.measurements:
@@ -45,8 +43,7 @@ class StubPeer(PythonPeer):
 
 
 def measured(peer: Peer, folder: Path, limits: Effort = QUICK) -> Measurement:
-    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
-    return measure(peer, tiny, make(tiny), "sticky", group=folder / "group", limits=limits)
+    return measure(peer, TINY, make(TINY), "sticky", group=folder / "group", limits=limits)
 
 
 @pytest.mark.parametrize(

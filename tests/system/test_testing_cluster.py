@@ -32,6 +32,7 @@ class FakeBroker(Broker):
         super().__init__(node_id, {PLAIN: bootstrap})
         self.text = text
         self.dead = False
+        self.fails: set[str] = set()
         self.done: list[str] = []
         self.start(wait=False)
 
@@ -39,22 +40,24 @@ class FakeBroker(Broker):
         return self.text
 
     def _launch(self) -> None:
-        self.done.append("launched")
+        self._do("launched")
 
     def _end(self, *, orderly: bool) -> None:
-        self.done.append("stopped" if orderly else "killed")
+        self._do("stopped" if orderly else "killed")
 
     def _suspend(self) -> None:
-        self.done.append("suspended")
+        self._do("suspended")
 
     def _resume(self) -> None:
-        self.done.append("resumed")
+        self._do("resumed")
+
+    def _do(self, what: str) -> None:
+        if what in self.fails:
+            raise OSError(f"not {what}")
+        self.done.append(what)
 
     def _alive(self) -> bool:
         return not self.dead
-
-
-# The way ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,15 +100,13 @@ def test_the_servers_named_are_taken_an_argument_before_the_environment(
     assert enter(bootstrap=argument) == Cluster(servers, nodes=3, how="given")
 
 
-def test_insisting_on_one_way_goes_before_a_cluster_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1")
-    monkeypatch.setattr(embedded, "started_brokers", lambda *_, **__: contextlib.nullcontext([FakeBroker()]))
-    assert enter(how="embedded").how == "embedded"
-
-
-# What is refused --------------------------------------------------------------------------------------
+GIVEN: list[tuple[dict[str, Any], str]] = [
+    ({"settings": {"a.b": 1}}, r"settings=\['a.b'\]"),
+    ({"security": "tls"}, "security='tls'"),
+    ({"proxied": True}, "proxied=True"),
+    ({"security": "sasl", "proxied": True}, "security='sasl' and proxied=True"),
+]
+"""What a cluster that is running cannot be given."""
 
 
 @pytest.mark.parametrize(
@@ -124,30 +125,18 @@ def test_insisting_on_one_way_goes_before_a_cluster_in_the_environment(
             "security='ssl': must be one of plaintext, tls, sasl, sasl_tls",
         ),
         ({"bootstrap": NOBODY}, ClusterUnavailableError, f"no broker answers at {NOBODY}"),
+        *(
+            (
+                {"bootstrap": NOBODY, **wish},
+                ClusterUnavailableError,
+                f"at {NOBODY} is given, so {told} cannot be applied to it: .*embedded",
+            )
+            for wish, told in GIVEN
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(wish: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message), kafka_cluster(**wish):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("wish", "told"),
-    [
-        ({"settings": {"a.b": 1}}, r"settings=\['a.b'\]"),
-        ({"security": "tls"}, "security='tls'"),
-        ({"proxied": True}, "proxied=True"),
-        ({"security": "sasl", "proxied": True}, "security='sasl' and proxied=True"),
-    ],
-)
-def test_a_given_cluster_is_as_it_is(wish: Any, told: str) -> None:
-    with (
-        pytest.raises(
-            ClusterUnavailableError,
-            match=f"at {NOBODY} is given, so {told} cannot be applied to it: .*embedded",
-        ),
-        kafka_cluster(bootstrap=NOBODY, **wish),
-    ):
         pass
 
 
@@ -175,9 +164,6 @@ def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.Monke
         enter(3, bootstrap=NOBODY)
 
 
-# Waiting, and death -----------------------------------------------------------------------------------
-
-
 def test_waiting_ends_after_the_timeout_with_the_end_of_the_log() -> None:
     with pytest.raises(
         ClusterUnavailableError, match=r"0 s waiting for Kafka node 1 to be ready:\n.*\nstill starting"
@@ -196,9 +182,6 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
 
     monkeypatch.setattr(embedded, "started_brokers", started)
     return fake
-
-
-# Stopped on purpose -----------------------------------------------------------------------------------
 
 
 def test_a_broker_killed_on_purpose_has_not_died() -> None:
@@ -246,55 +229,34 @@ def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: 
     assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
 
 
-def test_a_cluster_says_what_is_wrong_with_it_and_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokers = [FakeBroker(1), FakeBroker(2), FakeBroker(3), FakeBroker(4)]
-    cluster = Cluster(["a:1"], 4, "embedded", tuple(brokers))
+def test_a_cluster_says_what_is_wrong_with_it_and_is_mended_as_far_as_it_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    brokers = [FakeBroker(number) for number in range(1, 7)]
+    cluster = Cluster(["a:1"], 6, "embedded", tuple(brokers))
     assert cluster.mend() == []
-    brokers[0].kill()
-    brokers[1].freeze()
-    brokers[2].dead = True
+    for broker in brokers[:2]:
+        broker.kill()
+    for broker in brokers[2:4]:
+        broker.freeze()
+    brokers[4].dead = True
+    brokers[0].fails = {"launched"}
+    brokers[3].fails = {"resumed"}
     waited: list[Cluster] = []
-
-    def wait_complete(whole: Cluster, _: float) -> None:
-        waited.append(whole)
-
-    monkeypatch.setattr(Cluster, "wait_complete", wait_complete)
-    assert cluster.mend() == ["node 1 is down", "node 2 is frozen", "node 3 has died"]
-    assert waited == [cluster]
+    monkeypatch.setattr(Cluster, "wait_complete", lambda whole, _: waited.append(whole))
+    with pytest.raises(ClusterUnavailableError) as caught:
+        cluster.mend()
+    assert str(caught.value) == "cannot be mended: node 1 (OSError: not launched)"
+    brokers[0].fails = set()
     assert [broker.done[1:] for broker in brokers] == [
+        ["killed"],
         ["killed", "launched"],
         ["suspended", "resumed"],
+        ["suspended", "killed", "launched"],
         ["killed", "launched"],
         [],
     ]
-
-
-def test_what_cannot_be_mended_is_named_and_keeps_no_other_from_it() -> None:
-    brokers = [FakeBroker(1), FakeBroker(2), FakeBroker(3)]
-
-    def fails() -> None:
-        raise OSError("no process left")
-
-    brokers[0].kill()
-    brokers[0]._launch = fails  # type: ignore[method-assign]
-    brokers[1].kill()
-    with pytest.raises(ClusterUnavailableError) as caught:
-        Cluster(["a:1"], 3, "embedded", tuple(brokers)).mend()
-    assert str(caught.value) == "cannot be mended: node 1 (OSError: no process left)"
-    assert brokers[1].done == ["launched", "killed", "launched"]
-
-
-def test_a_frozen_broker_that_cannot_be_thawed_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = FakeBroker()
-
-    def fails() -> None:
-        raise OSError("no such container")
-
-    broker._resume = fails  # type: ignore[method-assign]
-    broker.freeze()
-    monkeypatch.setattr(Cluster, "wait_complete", lambda *_: None)
-    assert Cluster(["a:1"], 1, "embedded", (broker,)).mend() == ["node 1 is frozen"]
-    assert broker.done == ["launched", "suspended", "killed", "launched"]
+    assert (cluster.mend(), waited) == (["node 1 is down", "node 5 has died"], [cluster])
 
 
 def test_nothing_is_wrong_with_a_cluster_whose_context_has_ended(broker: FakeBroker) -> None:
@@ -315,23 +277,15 @@ def test_what_is_down_is_not_frozen_and_what_runs_neither_started_nor_thawed() -
     assert broker.done == ["launched", "killed"]
 
 
-def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
-    with pytest.raises(
-        ClusterUnavailableError,
-        match=r"the cluster at a:1,b:2 is given, so it cannot be stopped or killed\. .*embedded",
-    ):
-        Cluster(["a:1", "b:2"], 2, "given").broker(1)
-
-
-def test_a_broker_is_had_by_its_id_which_must_exist() -> None:
+def test_a_broker_is_had_by_its_id_which_must_exist_and_be_ours() -> None:
     brokers = (FakeBroker(1), FakeBroker(2))
     cluster = Cluster([NOBODY], 2, "embedded", brokers)
     assert cluster.broker(2) is brokers[1]
     with pytest.raises(ValueError, match=r"node 3: the cluster has \[1, 2\]"):
         cluster.broker(3)
-
-
-# Complete ---------------------------------------------------------------------------------------------
+    given = r"the cluster at a:1,b:2 is given, so it cannot be stopped or killed\. .*embedded"
+    with pytest.raises(ClusterUnavailableError, match=given):
+        Cluster(["a:1", "b:2"], 2, "given").broker(1)
 
 
 def view(nodes: Sequence[int], **partition: object) -> ClusterState:
@@ -405,7 +359,10 @@ def test_an_error_in_the_context_of_living_brokers_is_left_alone() -> None:
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_go_before_the_built_in_ones_and_a_way_that_is_named_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1")
     used: dict[str, str | int] = {}
 
     def started(layout: Layout) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
@@ -415,7 +372,7 @@ def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(embedded, "started_brokers", started)
     running = enter(3, how="embedded", settings={"auto.create.topics.enable": "true", "new": 1})
-    assert (running.nodes, running.bootstrap_servers) == (3, [NOBODY] * 3)
+    assert (running.how, running.nodes, running.bootstrap_servers) == ("embedded", 3, [NOBODY] * 3)
     assert used["auto.create.topics.enable"] == "true"
     assert used["new"] == 1
     assert used["offsets.topic.replication.factor"] == 3

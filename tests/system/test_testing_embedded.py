@@ -24,9 +24,6 @@ from kafka_assignors.testing._brokers.watched import WatchedProcess
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
 
 
-# Ports ------------------------------------------------------------------------------------------------
-
-
 def test_free_ports_differ_and_can_be_bound() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
@@ -64,9 +61,6 @@ def test_a_port_taken_meanwhile_means_another_start_and_no_more_than_two(
             enter_retrying(stack, attempt)
         assert found == log
     assert found == [*log, *([] if raised else ["stopped"])]
-
-
-# Processes --------------------------------------------------------------------------------------------
 
 
 def test_output_and_status_of_a_process_are_had(tmp_path: Path) -> None:
@@ -134,9 +128,6 @@ def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Sig
     assert os.read(ours, 1) == b""
     os.close(ours)
     assert not folder.exists()
-
-
-# Certificates, and what is missing --------------------------------------------------------------------
 
 
 def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path) -> None:

@@ -103,9 +103,6 @@ def is_refused(brokers: Brokers, broker: int) -> bool:
         return True
 
 
-# The client's id --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("client", ["a", "", "Zoë", None])
 def test_a_client_is_known_by_its_first_request_as_soon_as_its_id_is_there(client: str | None) -> None:
     whole = request(client, b"body")
@@ -118,9 +115,6 @@ def test_in_tls_and_in_what_is_no_kafka_there_is_no_id() -> None:
     hello = bytes.fromhex("16030100c8010000c40303") + bytes(32)
     assert client_id_in(hello) == (True, None)
     assert client_id_in(b"GET / HTTP/1.1\r\n\r\n") == (True, None)
-
-
-# Without a fault --------------------------------------------------------------------------------------
 
 
 def test_bytes_pass_both_ways_as_they_are_and_are_counted(brokers: Brokers) -> None:
@@ -174,9 +168,6 @@ def test_a_broker_that_is_down_resets_its_clients(brokers: Brokers) -> None:
         assert is_reset(near)
 
 
-# Delay ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("direction", "there", "back"), [("both", 0.2, 0.2), ("to_broker", 0.2, 0.0), ("to_client", 0.0, 0.2)]
 )
@@ -212,9 +203,6 @@ def test_what_is_under_way_arrives_at_once_when_the_delay_is_healed(brokers: Bro
     assert comes(far)
 
 
-# Drop -------------------------------------------------------------------------------------------------
-
-
 def test_a_dropped_client_is_reset_until_healed_and_others_are_not(brokers: Brokers) -> None:
     near, far = brokers.connect("a")
     others = [brokers.connect("b"), brokers.connect(None)]
@@ -237,9 +225,6 @@ def test_a_dropped_broker_refuses_before_a_word_and_another_does_not(brokers: Br
         assert passes(*other)
         assert passes(*brokers.connect("a", broker=2))
     assert passes(*brokers.connect("a"))
-
-
-# Half open --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -281,9 +266,6 @@ def test_half_open_holds_back_that_the_other_side_has_closed(brokers: Brokers) -
             far.recv(1)
     far.settimeout(PATIENCE)
     assert far.recv(1) == b""
-
-
-# Faults -----------------------------------------------------------------------------------------------
 
 
 def test_faults_add_up_and_each_is_healed_alone_or_all_at_once(brokers: Brokers) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -147,6 +148,7 @@ RELEASE = f"Kafka {KAFKA_VERSION}"
         ("KAFKA_BOOTSTRAP=env:1", "--kafka=docker", (1, "docker", None), f"docker, {RELEASE}, nodes: 1"),
         ("KAFKA_BOOTSTRAP=env:1", "--kafka-image=i:4", (1, "docker", None), "docker, i:4, nodes: 1"),
         ("KAFKA_IMAGE=mine:4.1", "--kafka=docker", (1, "docker", None), "docker, mine:4.1, nodes: 1"),
+        ("", "-o kafka_image=i:4", (1, "docker", None), "docker, i:4, nodes: 1"),
     ],
 )
 def test_options_go_before_ini_values_and_these_before_the_environment(
@@ -160,7 +162,15 @@ def test_options_go_before_ini_values_and_these_before_the_environment(
 ) -> None:
     if environment:
         monkeypatch.setenv(*environment.split("="))
-    test = f"def test(kafka_cluster): assert kafka_cluster.asked == {(*asked, None)}"
+    test = f"""
+        import os
+
+        def test(kafka_cluster):
+            assert kafka_cluster.asked == {(*asked, None)}
+            assert os.environ.get("KAFKA_IMAGE") == {os.environ.get("KAFKA_IMAGE")!r}
+            image = kafka_cluster.image
+            assert image is None or image in "{header}"
+        """
     assert f"kafka: {header}" in run(pytester, test, *options.split(), passed=1).outlines
 
 
@@ -217,21 +227,6 @@ def test_what_makes_no_sense_is_a_usage_error(
     assert message in "\n".join(result.errlines)
 
 
-def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytester: pytest.Pytester) -> None:
-    test = """
-        import os
-
-        def test(kafka_cluster):
-            assert kafka_cluster.image == "apache/kafka:4.0.0"
-            assert kafka_cluster.asked == (1, "docker", None, None)
-            assert "KAFKA_IMAGE" not in os.environ
-        """
-    result = run(pytester, test, "-o", "kafka_image=apache/kafka:4.0.0", passed=1)
-    result.stdout.re_match_lines(
-        [r"-+ Kafka -+", r"fake, apache/kafka:4\.0\.0, Kafka 4\.3\.1, 1 node"], consecutive=True
-    )
-
-
 def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
     pytester: pytest.Pytester,
 ) -> None:
@@ -259,13 +254,13 @@ def test_consumer_settings_timeout_client_and_place_reach_all_groups_and_closer_
 ) -> None:
     pytester.makeini(
         "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\n    session_timeout_ms=3000\n"
-        "kafka_timeout = 7\nkafka_client = confluent-kafka\nkafka_place = process\n"
+        "kafka_timeout = 7\nkafka_client = package.module:name\nkafka_place = process\n"
     )
     test = """
         from kafka_assignors.testing import consumer_group_factory
 
         other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
-        base = {"client": "confluent-kafka", "place": "thread"}
+        base = {"client": "package.module:name", "place": "thread"}
 
         def test(consumer_group, other):
             group = consumer_group("orders")
@@ -302,30 +297,34 @@ def test_the_cluster_starts_with_the_first_test_that_asks_and_serves_the_session
     assert steps == ["without", "start 1", "with", "stop"]
 
 
-def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytester) -> None:
-    settings = ("--kafka-keep=600", "--kafka-broker-settings=a.b=1")
-    result = run(pytester, "def test(kafka_cluster): pass", *settings, passed=1)
-    assert "[use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}]" in result.stdout.str()
-    result.stdout.fnmatch_lines(
-        [
-            f"kafka: embedded, {RELEASE}, kept until unused for 600 s, nodes: 1",
-            "kept, Kafka 4.3.1, 1 node, at b:1",
-        ]
-    )
-
-
-def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
-    test = """
+@pytest.mark.parametrize(
+    ("fixture", "options", "said"),
+    [
+        (
+            "kafka_cluster",
+            "--kafka-broker-settings=a.b=1",
+            "use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}",
+        ),
+        ("proxied", "", "start 1"),
+        ("kafka_cluster", "--kafka-bootstrap=b:1", "start 1"),
+        ("kafka_cluster", "--kafka-keep=0", "start 1"),
+    ],
+)
+def test_a_cluster_is_kept_for_the_next_run_if_so_wished_and_if_it_can_be(
+    fixture: str, options: str, said: str, pytester: pytest.Pytester
+) -> None:
+    test = f"""
     from kafka_assignors.testing import kafka_cluster_factory
 
     proxied = kafka_cluster_factory(proxied=True)
 
-    def test(proxied): pass
+    def test({fixture}): pass
     """
-    assert "[start 1]" in run(pytester, test, "--kafka-keep=600").stdout.str()
-    for settings in (["--kafka-keep=600", "--kafka-bootstrap=b:1"], ["--kafka-keep=0"]):
-        result = run(pytester, "def test(kafka_cluster): pass", *settings)
-        assert "[start 1]" in result.stdout.str()
+    result = run(pytester, test, "--kafka-keep=600", *options.split(), passed=1)
+    assert f"[{said}]" in result.stdout.str()
+    if said.startswith("use"):
+        header = f"kafka: embedded, {RELEASE}, kept until unused for 600 s, nodes: 1"
+        result.stdout.fnmatch_lines([header, "kept, Kafka 4.3.1, 1 node, at b:1"])
 
 
 def steps(result: pytest.RunResult) -> list[str]:
@@ -661,17 +660,15 @@ def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pyte
 # Beside other plug-ins --------------------------------------------------------------------------------
 
 
-def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
+def test_reports_of_xdists_workers_come_through_also_into_a_page(pytester: pytest.Pytester) -> None:
+    """That each worker has a cluster of its own is in integration_tests/test_plugins_beside.py."""
     pytester.makepyfile(
         """
-        import os
-        import pathlib
         import pytest
 
         @pytest.mark.parametrize("number", range(4))
-        def test(number, kafka_cluster, consumer_group, worker_id):
+        def test(number, consumer_group):
             consumer_group("orders", group_id=f"g-{number}")
-            pathlib.Path(f"{number}.txt").write_text(f"{worker_id} {id(kafka_cluster)}")
             assert number % 2
         """
     )
@@ -680,8 +677,6 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
         *plugin.LOADED,
     )
     result.assert_outcomes(failed=2, passed=2)
-    clusters = {(pytester.path / f"{number}.txt").read_text(encoding="utf-8") for number in range(4)}
-    assert len(clusters) == len({line.split()[0] for line in clusters}) == 2
     result.stdout.re_match_lines_random(
         ["-+ timeline of g-0 -+", "-+ timeline of g-2 -+", "picture: .*g-0.png"]
     )
@@ -714,20 +709,15 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
 
 
 @pytest.mark.parametrize("chosen", ["-W error", "-o filterwarnings=error"])
-def test_what_kafka_python_warns_of_when_it_is_imported_is_no_error_though_warnings_are(
+def test_where_warnings_are_errors_all_are_but_what_kafka_python_warns_of_when_it_is_imported(
     chosen: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("import kafka")
-    pytester.makepyfile("import kafka\n\ndef test(): pass")
+    old = "def test_old(): warnings.warn('old', DeprecationWarning)"
+    pytester.makepyfile(f"import kafka, warnings\n\ndef test(): pass\n\n{old}")
     result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen.split())
-    result.assert_outcomes(passed=1, warnings=0)
-
-
-def test_other_warnings_of_kafka_python_s_kind_are_errors_if_so_wished(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("import warnings\n\ndef test(): warnings.warn('old', DeprecationWarning)")
-    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, "-W", "error")
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(passed=1, failed=1, warnings=0)
 
 
 # The distribution -------------------------------------------------------------------------------------
@@ -782,7 +772,3 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
     code = f"import sys, kafka_assignors.testing._plugin; print(sorted({heavy!r} & sys.modules.keys()))"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output == "[]\n"
-
-
-def test_a_client_may_be_the_path_of_a_function(pytester: pytest.Pytester) -> None:
-    run(pytester, "def test(): pass", "--kafka-client=package.module:name").assert_outcomes(passed=1)

@@ -111,17 +111,16 @@ def run(seat):
 """
 
 
-def what_it_sees(file: Path) -> dict[str, Any]:
-    """What an application in a process of its own says of where it is."""
+def ran(place: Any, file: Path) -> Any:
+    """The runner of an application that ran from its begin to its end."""
     told: list[Mapping[str, Any]] = []
-    runner = ProcessRunner(config(f"{file}:run"), told.append)
+    runner = place(config(f"{file}:run"), told.append)
     runner.start()
     runner.send({"command": "release"})
     runner.wait()
     assert [event["event"] for event in told] == ["started", "closed", "exited"], runner.log()
-    assert told[0]["pid"] == runner.pid
-    assert told[-1]["status"] == 0
-    return cast("dict[str, Any]", json.loads(runner.log().splitlines()[-1]))
+    assert (told[0]["pid"], told[-1]["status"]) == (runner.pid, 0)
+    return runner
 
 
 def test_a_process_sees_what_its_parent_sees_when_it_starts(
@@ -139,7 +138,7 @@ def test_a_process_sees_what_its_parent_sees_when_it_starts(
             patch.setenv("PYTHONHASHSEED", seed)
             patch.chdir(folder)
             patch.syspath_prepend(folder)
-            seen = what_it_sees(file)
+            seen = json.loads(ran(ProcessRunner, file).log().splitlines()[-1])
         drawn.add(seen["drawn"])
         hashes.append(seen["hash"])
         assert seen["environment"] == seen["imported"] == name
@@ -327,12 +326,7 @@ def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tm
         "import threading\nIMPORTED_BY = threading.get_ident()\ndef run(seat): return None\n",
         encoding="utf-8",
     )
-    told: list[Mapping[str, Any]] = []
-    runner = ThreadRunner(config(f"{file}:run"), told.append)
-    runner.start()
-    runner.send({"command": "release"})
-    runner.wait()
-    assert [event["event"] for event in told] == ["started", "closed", "exited"]
+    ran(ThreadRunner, file)
     assert imported(f"{file}:IMPORTED_BY") == threading.get_ident()
 
 
@@ -454,27 +448,24 @@ class Function:
         return self.told
 
 
-def test_an_application_whose_import_took_long_leaves_and_pauses_as_it_was_told_meanwhile() -> None:
-    assert Function(own_loop=True).run("leave") == ["started", "closed"]
-    paused = Function(own_loop=True).run("pause")
-    assert sorted(paused) == sorted(["started", "paused", "resumed", "poll", "closed"])
-    assert paused.index("paused") < paused.index("poll")
-
-
 @pytest.mark.parametrize(
-    ("told", "happens"), [("leave", []), ("pause", ["paused", "resumed", "poll"])], ids=["leave", "pause"]
+    ("own_loop", "early", "amid", "happens"),
+    [
+        (True, ["leave"], None, []),
+        (True, ["pause"], None, ["paused", "resumed", "poll"]),
+        (False, ["leave"], None, ["close"]),
+        (False, ["pause"], None, ["paused", "resumed", "poll", "close"]),
+        (False, [], "leave", ["close"]),
+        (False, [], "pause", ["paused", "resumed", "poll", "close"]),
+        (False, ["unknown", "leave"], None, ["error", "close"]),
+    ],
 )
-@pytest.mark.parametrize("early", [True, False], ids=["before", "amid"])
-def test_a_member_whose_consumer_took_long_to_make_does_as_it_was_told_meanwhile(
-    early: bool, told: str, happens: list[str]
+def test_a_member_whose_import_or_consumer_took_long_does_as_it_was_told_meanwhile(
+    own_loop: bool, early: list[str], amid: str | None, happens: list[str]
 ) -> None:
-    function = Function(own_loop=False, amid=None if early else told)
-    assert function.run(*([told] if early else [])) == ["started", *happens, "close", "closed"]
-
-
-def test_what_else_a_member_was_told_while_its_function_was_imported_is_left_to_its_loop() -> None:
-    function = Function(own_loop=False)
-    assert function.run("unknown", "leave") == ["started", "error", "close", "closed"]
+    told = Function(own_loop=own_loop, amid=amid).run(*early)
+    told.remove("started")  # in its own loop, at any time
+    assert told == [*happens, "closed"]
 
 
 @pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])

@@ -7,46 +7,11 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from benchmarks import load, wire
-from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
+from benchmarks.cases import NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Measurement, Times
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
-
-SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
-
-
-def case_called(key: str) -> Case:
-    return next(case for case in CASES if case.key == key)
-
-
-@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.key)
-def test_a_case_is_what_it_says_and_the_same_every_time(case: Case) -> None:
-    problem, again = make(case), make(case)
-    assert len(problem.topics) == case.topics
-    assert len(problem.members) == len(problem.subscriptions) == case.members - (case.event is Event.LEAVE)
-    assert problem.owner.shape == (problem.size,)
-    if case.uneven:
-        assert 1 <= problem.sizes.min() < problem.sizes.max() <= 3 * case.partitions
-    else:
-        assert problem.size == case.topics * case.partitions
-    if case.width:
-        assert set(map(len, problem.subscriptions)) == {case.width}
-    # What members have is of their topics.
-    topic_of = np.repeat(np.arange(len(problem.topics)), problem.sizes)
-    for topic, owner in zip(topic_of, problem.owner, strict=True):
-        assert owner == NOBODY or topic in problem.subscriptions[owner]
-    assert again.subscriptions == problem.subscriptions
-    assert (again.sizes == problem.sizes).all()
-    assert (again.owner == problem.owner).all()
-
-
-def test_the_events_of_a_group_are_of_the_same_group() -> None:
-    fresh, join, leave = (make(case_called(f"D2-{event}")) for event in ("fresh", "join", "leave"))
-    assert fresh.subscriptions == join.subscriptions
-    assert fresh.subscriptions[:-1] == leave.subscriptions
-    assert not (join.owner == 99).any()
-    assert (leave.owner == NOBODY).any()
 
 
 def small(event: Event = Event.JOIN, *, racks: bool = False) -> Problem:
