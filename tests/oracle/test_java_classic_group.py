@@ -10,6 +10,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from random import Random
 from typing import Any, get_args
 
@@ -125,7 +126,7 @@ class Life:
         answer = ours()
         where = f"seed {self.seed}, request {self.requests}: {what} {arguments}"
         assert (answer or "") == (said["answer"] or {"error": ""})["error"], where
-        assert sorted(self.answered, key=number_of) == sorted(answered, key=number_of), where
+        assert sorted(self.answered, key=itemgetter(0)) == sorted(answered, key=itemgetter(0)), where
         assert self.shown() == (said["group"] or self.nobody()), where
         self.kafkas = said["group"]
         self.seen.update(f"answer {shown.error}" for _, shown in self.answered if shown.error)
@@ -422,10 +423,6 @@ def in_json(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def number_of(answer: tuple[int, Joined | Synced]) -> int:
-    return answer[0]
-
-
 def read_answer(said: dict[str, Any]) -> Joined | Synced:
     """An answer of Kafka's to a join or a sync."""
     error = Error(said["error"])
@@ -462,22 +459,16 @@ def with_our_host(record: GroupMetadataValue) -> GroupMetadataValue:
     return replace(record, members=members)
 
 
-def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
-    """Let groups live, ours and Kafka's, and compare every answer and all that is kept after each request."""
+def test_every_answer_and_all_that_is_kept_and_written_is_that_of_kafkas_coordinator(
+    java: JavaOracle,
+) -> None:
     seen: Counter[str] = Counter()
-    for seed in seeds:
+    for seed in range(LIVES):
         life = Life(java, seed)
         life.live()
         seen += life.seen
         seen["requests"] += life.requests
         seen.update(cause.trigger for cause in life.group.causes)
-    return seen
-
-
-def test_every_answer_and_all_that_is_kept_and_written_is_that_of_kafkas_coordinator(
-    java: JavaOracle,
-) -> None:
-    seen = check_lives(java, range(LIVES))
     rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 100}
     assert few() or not rare, seen
     assert few() or seen["requests"] > LIVES * STEPS

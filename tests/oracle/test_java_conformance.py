@@ -26,6 +26,7 @@ from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
 from tests.support.java.oracle import JavaOracle
+from tests.support.kafka_scenarios import assert_no_single_move_helps, assert_valid, cost, flat_all
 from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
 
@@ -266,14 +267,6 @@ def counts_of(assignments: Assignments) -> dict[str, dict[str, int]]:
     }
 
 
-def loads_of(assignments: Assignments) -> dict[str, int]:
-    return {member: sum(counts.values()) for member, counts in counts_of(assignments).items()}
-
-
-def partitions_of(assignments: Assignments, member: str) -> set[tuple[str, int]]:
-    return {(topic, number) for topic, ids in assignments[member].items() for number in ids}
-
-
 def settled(group: Group) -> dict[tuple[str, int], str]:
     """The valid owner of each partition that has one."""
     return {
@@ -281,12 +274,6 @@ def settled(group: Group) -> dict[tuple[str, int], str]:
         for partition, owner in enumerate(group.owner.tolist())
         if owner != NOBODY
     }
-
-
-def moves_in(case: Case, assignments: Assignments) -> int:
-    """How many partitions their valid owner loses."""
-    kept = {member: partitions_of(assignments, member) for member in assignments}
-    return sum(partition not in kept[owner] for partition, owner in settled(case.group).items())
 
 
 def fewest_moves(group: Group) -> int:
@@ -297,20 +284,14 @@ def fewest_moves(group: Group) -> int:
     return sum(above) - min(extras, len(above))
 
 
-def check_by_kafkas_rules(case: Case, assignments: Assignments) -> None:
+def check_by_kafkas_rules(case: Case, plan: Plan) -> None:
     """Complete, to subscribers only, nothing twice; nothing can go to a member that has two or more less."""
-    topics = {member.member_id: member.topics for member in case.members}
-    given = Counter(partition for member in assignments for partition in partitions_of(assignments, member))
-    wanted = frozenset[str]().union(*topics.values())
-    assert given == Counter(
-        (topic, number) for topic, count in case.topics.items() if topic in wanted for number in range(count)
-    ), f"seed {case.seed}"
-    loads = loads_of(assignments)
-    for member, partitions in assignments.items():
-        assert partitions.keys() <= topics[member], f"seed {case.seed}"
-        for lighter in assignments:
-            if loads[lighter] + 1 < loads[member]:
-                assert topics[lighter].isdisjoint(partitions), f"seed {case.seed}: {member} to {lighter}"
+    try:
+        assert_valid(case.group, plan.assignments())
+        assert_no_single_move_helps(plan)
+    except AssertionError as error:
+        error.add_note(f"seed {case.seed}")
+        raise
 
 
 @pytest.mark.parametrize(
@@ -345,10 +326,9 @@ def test_equal_subscriptions_give_javas_loads_and_fewest_moves(java: JavaOracle,
     moves = 0
     for case, theirs in answers_of(java, "sticky", cases):
         plan = plan_kip54(case.group)
-        ours = plan.assignments()
-        check_by_kafkas_rules(case, ours)
-        assert sorted(loads_of(ours).values()) == sorted(loads_of(theirs).values()), f"seed {case.seed}"
-        assert plan.moves == moves_in(case, theirs) == fewest_moves(case.group), f"seed {case.seed}"
+        check_by_kafkas_rules(case, plan)
+        assert cost(case.group, plan.assignments()) == cost(case.group, theirs), f"seed {case.seed}"
+        assert plan.moves == fewest_moves(case.group), f"seed {case.seed}"
         moves += plan.moves
     assert few() or moves > CASES / 4
 
@@ -413,7 +393,7 @@ def test_unequal_subscriptions_of_dynamic_members_give_javas_plan(
         plan = plan_kip54(group)
         ours = (hand_over(plan) if how["holds"] else plan).assignments()
         assert counts_of(ours) == counts_of(theirs), f"seed {case.seed}"
-        assert how["holds"] or plan.moves == moves_in(case, theirs), f"seed {case.seed}"
+        assert how["holds"] or plan.moves == cost(group, theirs)[2], f"seed {case.seed}"
         compared += 1
         same += ours == theirs
     assert few() or compared > CASES / 2
@@ -429,21 +409,19 @@ def test_unequal_subscriptions_are_balanced_as_well_as_javas_and_exact_plans_nev
     same_loads = same_moves = our_squares = their_squares = our_moves = their_moves = better = 0
     for case, theirs in answers_of(java, "sticky", cases):
         plan = plan_kip54(case.group)
-        ours = plan.assignments()
-        check_by_kafkas_rules(case, ours)
-        mine, javas = sorted(loads_of(ours).values()), sorted(loads_of(theirs).values())
-        moves = moves_in(case, theirs)
-        same_loads += mine == javas
-        same_moves += plan.moves == moves
-        our_squares += sum(load**2 for load in mine)
-        their_squares += sum(load**2 for load in javas)
+        check_by_kafkas_rules(case, plan)
+        mine, javas = cost(case.group, plan.assignments()), cost(case.group, theirs)
+        same_loads += mine[0] == javas[0]
+        same_moves += plan.moves == mine[2] == javas[2]
+        our_squares += sum(load**2 for load in mine[0])
+        their_squares += sum(load**2 for load in javas[0])
         our_moves += plan.moves
-        their_moves += moves
+        their_moves += javas[2]
         exact = plan_exact(case.group)
-        check_by_kafkas_rules(case, exact.assignments())
-        best, javas_best = (sorted(exact.loads.tolist(), reverse=True), exact.moves), (javas[::-1], moves)
-        assert best <= javas_best, f"seed {case.seed}"
-        better += best < javas_best
+        check_by_kafkas_rules(case, exact)
+        best = cost(case.group, exact.assignments())
+        assert best <= javas, f"seed {case.seed}"
+        better += best < javas
     assert few() or same_loads > 0.98 * CASES
     assert few() or same_moves > 0.97 * CASES
     assert few() or our_squares <= 1.001 * their_squares
@@ -461,16 +439,15 @@ def test_cooperative_rounds_hold_back_as_many_partitions_as_javas_and_claims_are
     for case, theirs in answers_of(java, "cooperative-sticky", cases):
         group = case.group
         plan = hand_over(plan_kip54(group))
-        assert plan.partitions.size == sum(loads_of(theirs).values()), f"seed {case.seed}"
+        given = flat_all(theirs)
+        assert plan.partitions.size == sum(map(len, given.values())), f"seed {case.seed}"
         owners = settled(group)
         if max(Counter(owners.values()).values(), default=0) > group.size // len(group.members):
             continue
-        held_back = {group.name_of(partition) for partition in range(group.size)} - {
-            partition for member in theirs for partition in partitions_of(theirs, member)
-        }
+        held_back = {group.name_of(partition) for partition in range(group.size)}.difference(*given.values())
         claimed = {group.name_of(partition) for partition in set(group.holders[:, 0].tolist())}
         for partition, owner in owners.items():
-            assert partition in partitions_of(theirs, owner), f"seed {case.seed}"
+            assert partition in given[owner], f"seed {case.seed}"
         assert held_back == claimed - owners.keys(), f"seed {case.seed}"
         owned += len(owners)
         contested += len(held_back)
