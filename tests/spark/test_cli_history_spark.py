@@ -15,7 +15,7 @@ from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
+from kafka_assignors.history._schemas import REBALANCES, TABLES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
 from tests.support.dumps import write_dump
@@ -115,7 +115,7 @@ def test_tables_are_decoded_and_what_cannot_be_is_counted(
     assert counts["read"] == counts["decoded"] + 1
     assert (counts["rejected"], counts["rows"]["rejected"]) == (1, 1)
     assert counts["rows"]["records"] == counts["decoded"]
-    rows = rows_of(tmp_path / "tables" / "generations", GENERATIONS)
+    rows = rows_of(tmp_path / "tables" / "generations", TABLES["generations"])
     assert {row["protocol"] for row in rows} == {"range", "cooperative-sticky"}
     assert len(rows) == counts["decoded"]
 

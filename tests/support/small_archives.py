@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Run
 from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
@@ -34,7 +34,7 @@ def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
 
 
-def rows_in_days(rows: DataFrame) -> Any:
+def rows_in_days(rows: DataFrame) -> Run:
     """Rows of Spark's for `Archive.append`."""
     return partial(run_frame, rows.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
 
