@@ -453,13 +453,8 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     return events
 
 
-@pytest.mark.parametrize("fell_out", [True, False])
-async def test_who_is_in_no_generation_commits_nothing(
-    coordinator: CooperativeCoordinator, fell_out: bool
-) -> None:
+async def test_who_is_in_no_generation_commits_nothing(coordinator: CooperativeCoordinator) -> None:
     """A broker would take it from nobody, if the group is empty."""
-    if fell_out:
-        coordinator.reset_generation()
     coordinator.generation = -1
     with pytest.raises(errors.CommitFailedError):
         await coordinator.commit_offsets(coordinator._lasting, OF_A)
