@@ -285,7 +285,6 @@ def _commit(archive: Any, number: int) -> float:
 
 def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Sequence[float]) -> str:
     from kafka_assignors.history import Archive  # noqa: PLC0415
-    from kafka_assignors.history._records import Selection  # noqa: PLC0415
     from tests.support.small_archives import read  # noqa: PLC0415
 
     began = time.perf_counter()
@@ -294,7 +293,7 @@ def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Se
     files = archive.files()
     listed = time.perf_counter()
     since = BEGAN + timedelta(minutes=number - 60)
-    of_hour = archive.files_of(Selection(since=since, cut=True))
+    of_hour = archive.files(since=since)
     read(spark, archive, since=since).count()
     counted = time.perf_counter()
     append = statistics.median(seconds or [math.nan])

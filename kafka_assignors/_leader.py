@@ -30,8 +30,8 @@ def lead(
         members: Member id, instance id (None for a dynamic member) and ConsumerProtocolSubscription of each
             member. One whose subscription cannot be read gets nothing.
         strategy: The name of a strategy, or an assignor.
-        replica_racks: The racks of each (topic, partition id)'s replicas, or a function of topic and ids. A
-            function that has lists by topic is several times faster.
+        replica_racks: The racks of each (topic, partition id)'s replicas, or a function of topic and ids that
+            gives a set of racks for each id in order. One that has lists by topic is several times faster.
 
     Returns:
         The ConsumerProtocolAssignment of each member by member id.

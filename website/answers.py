@@ -188,8 +188,13 @@ def _columns(table: pa.Schema) -> str:
 
 def _description(part: str) -> str:
     page = (ROOT / "docs" / "history_tables.md").read_text(encoding="utf-8")
-    rows = page.split(f"\n## `{part}`\n")[1].split("\n## ")[0].split("|---|---|---|\n")[1].strip()
-    return f"| key | type | value |\n|---|---|---|\n{rows}"
+    table = page.split(f"\n## `{part}`\n")[1].split("\n## ")[0].split("|---|---|---|\n")[1].strip()
+    rows = (line.strip("| ").split(" | ", 2) for line in table.splitlines())
+    shown = (
+        f"| {key} | {_kind(kind)}{', or null' if kind.endswith('may be null') else ''} | {value} |"
+        for key, kind, value in rows
+    )
+    return "| key | type | value |\n|---|---|---|\n" + "\n".join(shown)
 
 
 def _kind(arrow: str) -> str:

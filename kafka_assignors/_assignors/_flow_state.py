@@ -37,9 +37,11 @@ class FlowState:
 
     def on(self, event: Event) -> None:
         """Go to the next phase; what waits for the end of a join continues, also when another one begins."""
-        before, self.phase = self.phase, after(self.phase, event)
-        self.changed = time.monotonic()
-        if self.phase not in {before, Phase.SYNCING}:
+        before, phase = self.phase, after(self.phase, event)
+        if phase is not before:
+            self.changed = time.monotonic()  # first: the application's thread reads both
+        self.phase = phase
+        if phase not in {before, Phase.SYNCING}:
             waiting, self._waiting = self._waiting, []
             for future in waiting:
                 future.success(None)

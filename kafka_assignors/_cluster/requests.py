@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import GroupAuthorizationFailedError
-from kafka.net.transport import KafkaSSLTransport
 
 _LEFT_OUT_SECONDS: Final = 60.0
 _TIMEOUTS: Final = ("request_timeout_ms", "socket_connection_setup_timeout_ms")
@@ -41,6 +40,8 @@ def _limit(client: KafkaAdminClient, limits: Mapping[str, float]) -> None:
 
 def ssl_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
     """What a client with such settings encrypts by; raises OSError if a certificate cannot be used."""
+    from kafka.net.transport import KafkaSSLTransport  # noqa: PLC0415 - private: for TLS only
+
     config = {name: settings.get(name, usual) for name, usual in KafkaSSLTransport.DEFAULT_CONFIG.items()}
     context: ssl.SSLContext = KafkaSSLTransport._build_ssl_context(config)  # noqa: SLF001
     return context

@@ -140,18 +140,17 @@ class Archive:
 
     # What is in it
 
-    def files(self) -> list[DataFile]:
-        """The files of its records."""
-        return self._records.files()
+    def files(self, *, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
+        """The files that may have records of a time."""
+        return [file for file in self._records.files() if _may_have(file, since, until)]
 
     def files_of(self, selection: Selection) -> list[DataFile]:
         """The files that may have the records that are meant."""
         begins = selection.since_us is not None  # with what is in older ones
         return [
             file
-            for file in self.files()
-            if _may_have(file, None, selection.until)
-            and (_may_have(file, selection.since, None) or (begins and may_have_groups(file)))
+            for file in self.files(until=selection.until)
+            if _may_have(file, selection.since, None) or (begins and may_have_groups(file))
         ]
 
     def split(

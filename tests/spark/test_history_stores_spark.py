@@ -30,7 +30,6 @@ from kafka_assignors.history._info import info
 from kafka_assignors.history._limits import LEAST_RETENTION
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
-from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, Log
@@ -94,8 +93,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     since = BEGAN + timedelta(days=1)
     told["read_since"] = plain(read(spark, archive, since=since))
     told["selected"] = selected_by(archive, since=since, groups=["ord*"])
-    of_then = archive.files_of(Selection(since=since, cut=True))
-    told["files_since"] = sorted(file.values["day"] for file in of_then)
+    told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
     told["made"] = make_tables(archive, f"{again}/tables", options=options)
     told["tables"] = {

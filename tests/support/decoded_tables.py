@@ -1,5 +1,6 @@
 """The tables' rows of a batch, by the compiled codec as far as that takes its records."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.one_by_one import DECODED
 
 
-def decoded_fast(batch: Any, names: dict[str, str]) -> dict[str, Any]:
+def decoded_fast(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """Each table's rows in the order of the records, which have offsets in their order."""
     parts = fast.decode(batch, names, native.decode(batch["key"], batch["value"]))
     found = {}

@@ -1,7 +1,7 @@
 """The phases of a cooperative member (KIP-429), and which of the coordinator's answers count in them.
 
 A member keeps its partitions through a rebalance. So it delivers records, commits and sends heartbeats while
-its JoinGroup and SyncGroup wait for other members. `NEXT` says what follows in each phase, `verdict` what an
+its JoinGroup and SyncGroup wait for other members. `NEXT` says what each event leads to, `verdict` what an
 answer to a commit or heartbeat means that a join may have overtaken.
 
 What a coordinator answers was seen on Kafka 4.3.1 (error codes; 22 is ILLEGAL_GENERATION, 27
@@ -48,7 +48,7 @@ class Phase(Enum):
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether it is in a join that lasts until other members have joined, and the leader has planned."""
+        """Whether a member is in a join that lasts until others have joined, and the leader has planned."""
         return self in {Phase.JOINING, Phase.SYNCING}
 
     @property

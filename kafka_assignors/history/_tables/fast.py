@@ -31,7 +31,7 @@ _DICTIONARIES: Final = {
 """The codec's columns of strings, and which dictionary each has the numbers of. All others are of numbers."""
 
 
-def decode(batch: Any, names: dict[str, str], columns: Columns | None) -> list[dict[str, Any]]:
+def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
     """The rows of records that `_arrow.decode` took, with strings dictionary-encoded, and of the others."""
     if columns is None:
         return [one_by_one.decode(batch, names)]

@@ -1,6 +1,7 @@
 """From an archive to its tables: a folder with a Delta table each, and tables.json (`replaced`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,10 +13,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import Span, SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of, decode, number
 from kafka_assignors.history._decoded import read_batch
@@ -37,6 +39,7 @@ _UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once: a row group of each large table. Memory for twice as much
 comes fresh from the system each time; with a quarter, each step of numpy takes in too few records.
 """
+_PARTITION_METADATA: Final = 4  # the type of the records by which brokers up to 4.0 name a group's topics
 _MOVES: Final = 50_000  # that are held until they are written
 
 
@@ -83,8 +86,7 @@ def make_tables(
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-        _, names = seen_and_names(records.topics())
-        write = partial(_write, names=names, since_us=selection.since_us)
+        write = partial(_write, names=_topic_names(records, engine), since_us=selection.since_us)
         new.update(engine.map_sorted(records, selection, write, where=where).files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
         decoded, rejected = rows["records"], rows["rejected"]
@@ -110,7 +112,7 @@ def read_table(
 
 
 def _write(
-    batches: Iterator[Any], files: TaskFiles | None, *, names: dict[str, str], since_us: int | None
+    batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str], since_us: int | None
 ) -> Iterable[Any]:
     """Write the rows of sorted records. Those before `since_us` are only what moves begin with."""
     assert files is not None  # noqa: S101 - a place is given
@@ -121,7 +123,7 @@ def _write(
 
 
 def _decoded(
-    batches: Iterator[Any], files: TaskFiles, names: dict[str, str], since_us: int | None
+    batches: Iterator[Any], files: TaskFiles, names: Mapping[str, str], since_us: int | None
 ) -> Iterator[tuple[str | None, ArchivedRecord]]:
     """Records with their groups; on the way what is in them is written to the other tables."""
     generations = _Generations()
@@ -190,3 +192,24 @@ def _spans(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterato
     for found in follow(records, reader, lambda snapshot: [*finder.add(snapshot)]):
         yield from found
     yield from finder.finish()
+
+
+def _topic_names(archive: Archive, engine: Engine) -> dict[str, str]:
+    """The names of an archive's topics by id, as Java prints it."""
+    names: dict[str, str] = {}
+    if any(file.may_have("type", _PARTITION_METADATA) for file in archive.files()):
+        for found in engine.map_rows(archive, ("type", "key", "value"), _named).rows:
+            names |= found
+    return names | {topic.topic_id: topic.topic for topic in archive.topics()}
+
+
+def _named(batches: Iterator[Any], _: object) -> Iterator[dict[str, str]]:
+    names: dict[str, str] = {}
+    for batch in batches:
+        naming = batch.filter(pc.equal(batch["type"], _PARTITION_METADATA))
+        for key, value in zip(naming["key"].to_pylist(), naming["value"].to_pylist(), strict=True):
+            with suppress(RecordError):
+                record = decode_record(key, value)
+                if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
+                    names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
+    yield names

@@ -14,7 +14,6 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
     ConsumerGroupMetadata,
-    ConsumerGroupPartitionMetadata,
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
     GroupMetadata,
@@ -43,11 +42,8 @@ CONSUMER: Final = "consumer"  # the protocol type of groups whose members say an
 REBALANCE_TIMEOUT_SINCE: Final = 1
 
 
-def decode(records: Any, names: dict[str, str]) -> dict[str, Any]:
-    """The tables' rows of a batch of records; `names` has the names of topics by id, for those of KIP-848.
-
-    Brokers up to 4.0 have them in records, too; `names` gets these.
-    """
+def decode(records: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The tables' rows of a batch of records; `names` has the names of topics by id, for those of KIP-848."""
     rows = _Rows(names)
     places = zip(
         *(records[name].cast(pa.int64()).to_pylist() for name in ("partition", "offset", "timestamp")),
@@ -59,9 +55,6 @@ def decode(records: Any, names: dict[str, str]) -> dict[str, Any]:
     with no_garbage_collection():
         for *place, key, value in places:
             rows.add_record(dict(zip(_PLACE, place, strict=True)), key, value)
-        for row in rows.found["assignments"]:
-            if "topic_id" in row:
-                row["topic"] = names.get(row["topic_id"])
         return {
             name: pa.RecordBatch.from_pylist(found, schema=DECODED[name])
             for name, found in rows.found.items()
@@ -76,11 +69,12 @@ def reason_of(error: RecordError) -> str:
 class _Rows:
     """The rows of records by table, each with at least the columns that are not null."""
 
-    def __init__(self, names: dict[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
         self.found: dict[str, list[_Row]] = {name: [] for name in DECODED}
 
     def add_record(self, place: _Row, key: bytes | None, value: bytes | None) -> None:
+        """Add the rows of a record to the tables that it has some in."""
         try:
             record = decode_record(key, value)
         except RecordError as error:
@@ -112,11 +106,10 @@ class _Rows:
         self._add("generations", one | row, protocol_type=protocol_type, **columns)
 
     def _add_details(self, record: Record, value: Any, one: _Row) -> None:
+        """What of a record stands in the other tables."""
         match record:
             case GroupMetadata():
                 self._add_classic(one, value)
-            case ConsumerGroupPartitionMetadata():
-                self._names |= {uuid_text(topic.topic_id): topic.topic_name for topic in value.topics}
             case ConsumerGroupMetadata():
                 self._add_generation(one, KIP848)
             case ConsumerGroupTargetAssignmentMetadata():
@@ -208,10 +201,14 @@ class _Rows:
     def _add_partitions(self, one: _Row, stage: str, listed: Iterable[TopicPartitions]) -> None:
         for some in listed:
             topic_id = uuid_text(some.topic_id)
-            self._add("assignments", one, stage=stage, topic_id=topic_id, partitions=some.partitions)
+            topic = self._names.get(topic_id)
+            self._add(
+                "assignments", one, stage=stage, topic=topic, topic_id=topic_id, partitions=some.partitions
+            )
 
 
 def _generation(record: Record) -> int | None:
+    """The generation that a record has, or the epoch."""
     for name in ("generation", "epoch", "assignment_epoch", "member_epoch"):
         found = getattr(record.value, name, None)
         if found is not None:

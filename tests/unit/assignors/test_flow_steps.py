@@ -211,6 +211,8 @@ def waiting(since: float, phase: Phase = Phase.JOINING) -> dict[str, Any]:
         pytest.param(waiting(97.0), 2.5, 0.3, id="joins, for 3 s"),
         pytest.param(waiting(97.0, Phase.SYNCING), 2.5, 0.3, id="syncs, for 3 s"),
         pytest.param(waiting(0.0), 2.5, 0.5, id="joins, for long"),
+        pytest.param(waiting(0.0), 0.3, 0.3, id="joins, and a commit is due"),
+        pytest.param(waiting(0.0), 0.01, 0.05, id="joins, and a commit is due at once"),
         pytest.param(waiting(0.0) | {"until": 100.2}, 2.5, 0.2, id="joins until it is not certain"),
         pytest.param(waiting(0.0) | {"until": 99.0}, 2.5, 0.05, id="joins and is not certain"),
         pytest.param(waiting(0.0, Phase.ASSIGNED), 2.5, 0.05, id="has an assignment to take"),
@@ -756,13 +758,16 @@ def test_joins_go_where_all_goes_if_there_is_no_second_connection_to_be_had(apar
     assert flow.phase is Phase.ENTERING
 
 
-def test_a_members_state_has_the_time_of_its_latest_event(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_members_state_has_the_time_at_which_its_phase_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     flow = FlowState(Certainty(9.0, 60.0))
-    monkeypatch.setattr(_flow_state, "time", SimpleNamespace(monotonic=iter([7.0, 8.0]).__next__))
-    flow.on(Event.JOIN_SENT)
-    assert (flow.phase, flow.changed) == (Phase.ENTERING, 7.0)
-    flow.on(Event.JOIN_ANSWERED)
-    assert (flow.phase, flow.changed) == (Phase.SYNCING, 8.0)
+    for now, event, phase, changed in (
+        (7.0, Event.JOIN_SENT, Phase.ENTERING, 7.0),
+        (8.0, Event.TAKEN, Phase.ENTERING, 7.0),  # is said of a join that is over
+        (9.0, Event.JOIN_ANSWERED, Phase.SYNCING, 9.0),
+    ):
+        monkeypatch.setattr(_flow_state, "time", SimpleNamespace(monotonic=lambda now=now: now))
+        flow.on(event)
+        assert (flow.phase, flow.changed) == (phase, changed)
 
 
 def test_what_waits_for_the_end_of_a_join_goes_on_with_whatever_ends_it() -> None:
