@@ -286,7 +286,10 @@ def fewest_moves(group: Group) -> int:
 
 def check_by_kafkas_rules(case: Case, plan: Plan) -> None:
     """Complete, to subscribers only, nothing twice; nothing can go to a member that has two or more less."""
+    wanted = frozenset[str]().union(*(member.topics for member in case.members))
+    every = {(topic, number) for topic in case.topics.keys() & wanted for number in range(case.topics[topic])}
     try:
+        assert set().union(*flat_all(plan.assignments()).values()) == every
         assert_valid(case.group, plan.assignments())
         assert_no_single_move_helps(plan)
     except AssertionError as error:

@@ -2,7 +2,6 @@
 
 import base64
 import html
-import os
 import re
 import shutil
 import subprocess
@@ -148,7 +147,6 @@ RELEASE = f"Kafka {KAFKA_VERSION}"
         ("KAFKA_BOOTSTRAP=env:1", "--kafka=docker", (1, "docker", None), f"docker, {RELEASE}, nodes: 1"),
         ("KAFKA_BOOTSTRAP=env:1", "--kafka-image=i:4", (1, "docker", None), "docker, i:4, nodes: 1"),
         ("KAFKA_IMAGE=mine:4.1", "--kafka=docker", (1, "docker", None), "docker, mine:4.1, nodes: 1"),
-        ("", "-o kafka_image=i:4", (1, "docker", None), "docker, i:4, nodes: 1"),
     ],
 )
 def test_options_go_before_ini_values_and_these_before_the_environment(
@@ -162,15 +160,7 @@ def test_options_go_before_ini_values_and_these_before_the_environment(
 ) -> None:
     if environment:
         monkeypatch.setenv(*environment.split("="))
-    test = f"""
-        import os
-
-        def test(kafka_cluster):
-            assert kafka_cluster.asked == {(*asked, None)}
-            assert os.environ.get("KAFKA_IMAGE") == {os.environ.get("KAFKA_IMAGE")!r}
-            image = kafka_cluster.image
-            assert image is None or image in "{header}"
-        """
+    test = f"def test(kafka_cluster): assert kafka_cluster.asked == {(*asked, None)}"
     assert f"kafka: {header}" in run(pytester, test, *options.split(), passed=1).outlines
 
 
@@ -225,6 +215,21 @@ def test_what_makes_no_sense_is_a_usage_error(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "[ran]" not in result.stdout.str()
     assert message in "\n".join(result.errlines)
+
+
+def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytester: pytest.Pytester) -> None:
+    test = """
+        import os
+
+        def test(kafka_cluster):
+            assert kafka_cluster.image == "apache/kafka:4.0.0"
+            assert kafka_cluster.asked == (1, "docker", None, None)
+            assert "KAFKA_IMAGE" not in os.environ
+        """
+    result = run(pytester, test, "-o", "kafka_image=apache/kafka:4.0.0", passed=1)
+    result.stdout.re_match_lines(
+        [r"-+ Kafka -+", r"fake, apache/kafka:4\.0\.0, Kafka 4\.3\.1, 1 node"], consecutive=True
+    )
 
 
 def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
@@ -660,15 +665,18 @@ def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pyte
 # Beside other plug-ins --------------------------------------------------------------------------------
 
 
-def test_reports_of_xdists_workers_come_through_also_into_a_page(pytester: pytest.Pytester) -> None:
-    """That each worker has a cluster of its own is in integration_tests/test_plugins_beside.py."""
+def test_each_worker_of_xdist_has_a_cluster_of_its_own_and_reports_also_into_a_page(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(
         """
+        import pathlib
         import pytest
 
         @pytest.mark.parametrize("number", range(4))
-        def test(number, consumer_group):
+        def test(number, kafka_cluster, consumer_group, worker_id):
             consumer_group("orders", group_id=f"g-{number}")
+            pathlib.Path(f"{number}.txt").write_text(f"{worker_id} {id(kafka_cluster)}")
             assert number % 2
         """
     )
@@ -677,6 +685,8 @@ def test_reports_of_xdists_workers_come_through_also_into_a_page(pytester: pytes
         *plugin.LOADED,
     )
     result.assert_outcomes(failed=2, passed=2)
+    clusters = {(pytester.path / f"{number}.txt").read_text(encoding="utf-8") for number in range(4)}
+    assert len(clusters) == len({line.split()[0] for line in clusters}) == 2
     result.stdout.re_match_lines_random(
         ["-+ timeline of g-0 -+", "-+ timeline of g-2 -+", "picture: .*g-0.png"]
     )
@@ -772,3 +782,7 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
     code = f"import sys, kafka_assignors.testing._plugin; print(sorted({heavy!r} & sys.modules.keys()))"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output == "[]\n"
+
+
+def test_a_client_may_be_the_path_of_a_function(pytester: pytest.Pytester) -> None:
+    run(pytester, "def test(): pass", "--kafka-client=package.module:name").assert_outcomes(passed=1)

@@ -69,6 +69,10 @@ def test_zsh_shows_what_commands_do_beside_them(complete: Complete) -> None:
     ]
 
 
+def test_fish_is_answered_too(complete: Complete) -> None:
+    assert complete("plan", "--assignor", "k", by="fish") == ["plain,kip54"]
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])  # bash is started: tests/system/test_cli_start.py
 def test_each_shell_of_the_page_has_a_script(
     shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -62,6 +62,40 @@ def test_a_limit_chooses_the_same_members_while_a_hand_over_goes_on() -> None:
 
 
 @BOTH
+def test_a_standby_that_comes_or_goes_moves_nothing(assignor: type[StickyAssignor]) -> None:
+    group = classic()
+    joined(group, "active", assignor, priority=1)
+    assert owners(group) == {"active": 12}
+    for number in range(3):
+        joined(group, f"standby{number}", assignor)
+        assert owners(group) == {"active": 12}
+    group.members["standby0"].leave()
+    assert owners(group) == {"active": 12}
+    if assignor is CooperativeStickyAssignor:
+        assert times_given(group) == 12
+
+
+@BOTH
+def test_active_are_those_of_the_highest_priority_and_of_them_so_many(assignor: type[StickyAssignor]) -> None:
+    group = classic()
+    for name, priority in (
+        ("low", 0),
+        ("c", 1),
+        ("b", 1),
+        ("a", 1),
+    ):  # who has most stays, not who sorts first
+        joined(group, name, assignor, priority=priority, max_active=2)
+        group.run_until_stable()
+    assert owners(group) == {"b": 6, "c": 6}
+    group.members["c"].leave()
+    assert owners(group) == {"a": 6, "b": 6}
+    group.members["b"].leave()
+    assert owners(group) == {"a": 12}
+    group.members["a"].leave()
+    assert owners(group) == {"low": 12}
+
+
+@BOTH
 def test_who_comes_back_takes_over_after_so_long_and_once(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "passive", assignor, return_after=60)
@@ -94,6 +128,46 @@ def test_a_member_that_comes_and_goes_moves_nothing(assignor: type[StickyAssigno
     assert owners(group) == {"passive": 12}
     if assignor is CooperativeStickyAssignor:
         assert times_given(group) == 12
+
+
+@BOTH
+def test_who_waits_takes_over_at_once_if_the_active_go(assignor: type[StickyAssignor]) -> None:
+    group = classic()
+    for name, priority in (("third", 0), ("second", 1), ("first", 2)):
+        joined(group, name, assignor, priority=priority, return_after=600)
+        group.run(20)
+        assert owners(group) == {"third": 12}
+    joined(group, "fourth", assignor, priority=-1, return_after=600)
+    group.run(20)
+    group.members["third"].leave()
+    assert owners(group) == {"first": 12}
+
+
+@BOTH
+def test_with_the_first_that_has_waited_its_whole_priority_takes_over(assignor: type[StickyAssignor]) -> None:
+    group = classic()
+    joined(group, "passive", assignor, return_after=60)
+    group.run_until_stable()
+    joined(group, "one", assignor, priority=1, return_after=60)
+    group.run(50)
+    joined(group, "two", assignor, priority=1, return_after=60)
+    group.run(20)
+    assert owners(group) == {"one": 6, "two": 6}
+
+
+@BOTH
+def test_a_new_leader_counts_anew(assignor: type[StickyAssignor]) -> None:
+    group = classic()
+    joined(group, "leader", assignor, return_after=60)
+    group.run_until_stable()
+    for name, priority in (("passive", 0), ("active", 1)):
+        joined(group, name, assignor, priority=priority, return_after=60)
+    group.run(40)
+    group.members["leader"].leave()
+    group.run(40)
+    assert owners(group) == {"passive": 12}
+    group.run(30)
+    assert owners(group) == {"active": 12}
 
 
 def test_a_static_member_that_restarts_in_time_has_waited_all_along() -> None:
