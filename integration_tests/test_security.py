@@ -1,9 +1,10 @@
 """Clusters that want TLS, a user with a password, or both; test_reaching.py has what others are told."""
 
-from typing import get_args
+import contextlib
+from typing import Any, get_args
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from kafka_assignors import RangeAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
@@ -38,6 +39,16 @@ def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
         group.wait_consumed(load)
     group.timeline.assert_never_owned_twice()
     delete_topic(cluster, topic)
+
+
+def test_proxies_pass_it_on_and_see_clients_unless_it_is_encrypted(cluster: Cluster) -> None:
+    network = cluster.network
+    assert network.access.security == cluster.security
+    client: Any = KafkaConsumer(**network.access.kafka_python(), client_id="seen")
+    with contextlib.closing(client) as consumer:
+        consumer.topics()
+        assert (network.connections(client="seen") > 0) == (not cluster.security.encrypted)
+        assert network.traffic(broker=1).to_client > 0
 
 
 @pytest.mark.parametrize("cluster", ["sasl_tls"], indirect=True)
