@@ -372,6 +372,7 @@ def a_group_of_kip_848_loses_a_member(night: Night, admin: Admin, search: Consum
         asked = ("group", "explain", "search", "--check", "--observe", "1")
         text = night.ask(*asked, status=1, screen="explain-held-up")
     assert "2 partitions are to move:\n" in text
+    assert "search-1 has partitions that others are to have" in " ".join(text.split())
     assert {len(owned) for owned in search.wait_stable().assignments.values()} == {2}
 
 

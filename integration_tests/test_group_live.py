@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import begin_command, next_error_line, read_command, run_command
@@ -22,6 +23,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic
 from kafka_assignors.groups._status import read_groups
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
+from kafka_assignors.testing._topics import admin_client
 
 PATIENCE = 60.0  # seconds
 
@@ -69,6 +71,16 @@ def stuck_group(cluster: Cluster, admin: Admin, topic: str, group_id: str) -> It
         yield group
 
 
+class BlockedAssignor(RangeAssignor):
+    """Whose leader hangs until it is let go."""
+
+    let_go = threading.Event()
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        self.let_go.wait(PATIENCE)
+        return super().assign(cluster, members)
+
+
 @pytest.fixture
 def topic(kafka_cluster: Cluster) -> str:
     """A topic of two partitions, with ten records in the first."""
@@ -105,6 +117,27 @@ def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
     # A rebalance that passes while it is looked at is no problem.
     assert (passed["state"], passed["joining"], passed["generation"]) == ("Stable", None, 2)
     assert "rebalancing" not in [problem["kind"] for problem in passed["problems"]]
+
+
+def test_of_a_group_whose_leader_hangs_the_leader_is_named(
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
+) -> None:
+    BlockedAssignor.let_go.set()
+    with group_on(kafka_cluster, topic, group_id, [BlockedAssignor], settings=LONG, place="thread") as group:
+        group.join("a")
+        group.wait_stable()
+        BlockedAssignor.let_go.clear()
+        group.join("b")
+        wait_for_state(admin, group_id, "CompletingRebalance")
+        found = explained(kafka_cluster, group_id, "--observe", "1")
+        checked = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
+        BlockedAssignor.let_go.set()
+        group.wait_stable()
+    joining = found["joining"]
+    assert (joining["state"], joining["leader"]) == ("CompletingRebalance", "a")
+    assert (joining["joined"], joining["unsure"]) == (["a", "b"], [])
+    assert checked.returncode == 1
+    assert "\n  the leader (a) has yet to send the assignment\n" in checked.stdout
 
 
 def test_a_group_of_kip_848_is_explained(kafka_cluster: Cluster, group_id: str) -> None:
@@ -162,6 +195,25 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
         [f"{topic}-0", "a", "4", "10", "6"],
         [f"{topic}-2", "a", "no", "commit", "30", "-"],
     ]
+
+
+def test_records_that_were_deleted_before_they_were_read_are_no_lag(
+    kafka_cluster: Cluster, group_id: str, topic: str
+) -> None:
+    commit(kafka_cluster, group_id, topic, 4)
+    admin = admin_client(kafka_cluster)  # one that is collected answers nothing
+    (deleted,) = admin.delete_records([TopicPartition(topic, 0, 10)]).values()
+    deleted.result()
+    found = explained(kafka_cluster, group_id)
+    checked = run_command(kafka_cluster, "group", "list", group_id, "--max-lag", "0", "--check")
+    assert [
+        (one["beginning"], one["end"], one["lag"], one["lost"]) for one in found["lag"]["partitions"]
+    ] == [(10, 10, 0, 6)]
+    assert (found["lag"]["total"], found["lag"]["uncommitted"], found["lag"]["lost"]) == (0, 0, 6)
+    assert [problem["text"] for problem in found["problems"]] == [
+        f"deleted before the group had read them: 6 offsets of {topic}-0"
+    ]
+    assert checked.returncode == 0
 
 
 def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str, topic: str) -> None:
