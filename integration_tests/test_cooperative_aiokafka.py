@@ -204,6 +204,30 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
             assert {one: await b.consumer.position(one) for one in ends} == ends
 
 
+async def test_lists_and_patterns_change_without_revoking_what_stays(kafka_cluster: Cluster) -> None:
+    one = create_topic(kafka_cluster, 2)
+    two = create_topic(kafka_cluster, 2, name=f"{one}-two")
+    members = Members.on(kafka_cluster, one)
+    a = members.member("a")
+    async with reading(a):
+        await members.settled({"a": 2})
+        a.consumer.subscribe([one, two], listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 4, "both topics")
+        assert a.kinds("revoked") == []
+        a.consumer.subscribe([two], listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 2, "one topic")
+        assert [len(told) for told in a.kinds("revoked")] == [2]
+        assert {tp.topic for tp in a.consumer.assignment()} == {two}
+        a.consumer.unsubscribe()
+        assert a.consumer.assignment() == set()
+        a.consumer.subscribe(pattern=f"^{one}.*", listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 4, "all that match")
+        create_topic(kafka_cluster, 1, name=f"{one}-three")
+        await until(lambda: len(a.consumer.assignment()) == 5, "a new topic")
+        assert [len(told) for told in a.kinds("revoked")] == [2, 2]  # by unsubscribing, too
+        assert a.kinds("lost") == []
+
+
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
 async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_behind(
     count: int, kafka_cluster: Cluster
