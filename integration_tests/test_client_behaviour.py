@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaConnectionError, RebalanceInProgressError
 
 from integration_tests.support.driven_consumer import (
     SECONDS,
@@ -122,6 +122,36 @@ def test_a_join_of_ours_that_completes_between_two_polls_is_taken_by_the_next(
     assert follower.take_assignment().generation == generation + 1
     assert follower.kinds_since(mark)[:3] == ["metadata", "assignment", "revoked"]
     assert not follower.since(mark, Revoked)[0].partitions & follower.held
+
+
+def test_a_member_whose_sync_is_refused_joins_again_with_what_it_holds(
+    trio: Trio, drive: Callable[..., DrivenConsumer]
+) -> None:
+    """`BaseCoordinator._process_sync_group_response`: REBALANCE_IN_PROGRESS leaves the join's generation."""
+    leader, follower, other = trio
+    held, generation = follower.held, follower.generation
+    leader.assignor.gate.clear()  # so the others' SyncGroup waits
+    leader.assignor.asked.clear()
+    start_rebalance(leader, follower, other)
+    mark = len(follower.events)
+    follower.begin_join()
+    other.begin_join()
+    wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
+    wait_for("the join's answer", lambda: follower.generation == generation + 1, SECONDS)
+    newcomer = drive("newcomer")
+
+    def refused() -> bool:
+        newcomer.poll(1)
+        return follower.exchange_is_over
+
+    wait_for("the follower's SyncGroup to be refused", refused, SECONDS)
+    assert isinstance(follower.coordinator._join_task.exception, RebalanceInProgressError)
+    follower.begin_join()
+    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
+    assert follower.kinds_since(mark) == ["metadata", "metadata"]
+    again = follower.since(mark)[1]
+    assert again.generation == generation + 1
+    assert owned_in(again) == held == follower.held
 
 
 def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., DrivenConsumer]) -> None:
