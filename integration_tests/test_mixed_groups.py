@@ -168,15 +168,15 @@ def nothing_lost_or_doubled(group: ConsumerGroup, load: Load) -> bool:
     return not (timeline.missing(load.produced) or timeline.double_assigned() or timeline.overlaps())
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "aiokafka", "java"])
+@pytest.mark.parametrize("other", ["kafka-python", "aiokafka", "java"])
 def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing_lost_or_doubled(
-    client: str, scene: Scene
+    other: str, scene: Scene
 ) -> None:
     auto = {"auto_commit_interval_ms": 500}
     group = scene.group([RangeAssignor], commit="auto", settings=auto)
     bounces: list[list[Any]] = [FIRST_BOUNCE, FIRST_BOUNCE[:1]]
     with scene.load(200) as load:
-        members = [group.join("o1"), group.join("p1", client=client, assignors=["range"]), group.join("o2")]
+        members = [group.join("o1"), group.join("p1", client=other, assignors=["range"]), group.join("o2")]
         assert group.wait_stable().protocol == "range"
         for assignors in bounces:
             for place, member in enumerate(members):
@@ -186,7 +186,7 @@ def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing
                 assert sorted(map(len, stable.assignments.values())) == [2, 2, 2]
             assert stable.protocol == "cooperative-sticky"
         assert nothing_lost_or_doubled(group, load)
-    if client != "java":  # whose timer commits nothing when partitions are revoked
+    if other != "java":  # whose timer commits nothing when partitions are revoked
         assert group.timeline.duplicates() == {}
 
 
