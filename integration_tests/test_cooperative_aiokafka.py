@@ -309,13 +309,13 @@ async def test_each_strategy_shares_what_is_read_from_the_first_member_on(
         assert a.error is b.error is None
 
 
-@pytest.mark.parametrize(("client", "assignor"), KINDS)
+@pytest.mark.parametrize(("kind", "assignor"), KINDS)
 async def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_it_does(
-    client: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
+    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     later = f"{topic}-later"
     a = members.member(
-        "a", client, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
+        "a", kind, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
     )
     raw = RawMember(
         kafka_cluster.bootstrap_servers[0],
@@ -337,16 +337,14 @@ async def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_
     assert a.error is None
 
 
-@pytest.mark.parametrize(("client", "assignor"), KINDS)
+@pytest.mark.parametrize(("kind", "assignor"), KINDS)
 async def test_members_get_what_has_a_replica_in_their_rack(
-    client: Any, assignor: Any, three_brokers: Cluster
+    kind: Any, assignor: Any, three_brokers: Cluster
 ) -> None:
     topic = create_topic(three_brokers, 9)
     members = Members.on(three_brokers, topic)
     made = [
-        members.member(
-            name, client, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}"))
-        )
+        members.member(name, kind, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}")))
         for number, name in enumerate("abc", 1)  # as the brokers are
     ]
     async with reading(*made):

@@ -230,11 +230,11 @@ async def living_async(cluster: Cluster, topic: str, kind: Any) -> AsyncIterator
             await asyncio.wait(tasks)
 
 
-@pytest.mark.parametrize("client", [CooperativeConsumer, AIOKafkaConsumer])
+@pytest.mark.parametrize("kind", [CooperativeConsumer, AIOKafkaConsumer])
 async def test_members_on_aiokafka_measure_and_ask_by_themselves(
-    client: Any, kafka_cluster: Cluster, topic_factory: TopicFactory
+    kind: Any, kafka_cluster: Cluster, topic_factory: TopicFactory
 ) -> None:
-    async with living_async(kafka_cluster, topic_factory(PARTITIONS), client) as group:
+    async with living_async(kafka_cluster, topic_factory(PARTITIONS), kind) as group:
         await until(lambda: group.is_settled, "4 partitions for each member")
         group.produce(dict.fromkeys(range(PARTITIONS), WARM))
         await until(lambda: not group.left, "what is to learn from")

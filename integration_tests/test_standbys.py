@@ -17,12 +17,12 @@ def join(group: ConsumerGroup, name: str, assignor: Any = CooperativeStickyAssig
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-@pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
-def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, scene: Scene) -> None:
+@pytest.mark.parametrize("kind", [CooperativeStickyAssignor, StickyAssignor])
+def test_a_passive_member_takes_over_and_gives_back(client: str, kind: Any, scene: Scene) -> None:
     group = scene.group(client=client)
     with scene.load() as load:
         for name, priority in (("passive", 0), ("active", 1), ("second", 1)):
-            join(group, name, assignor, priority=priority)
+            join(group, name, kind, priority=priority)
         assert sizes(group) == {"passive": 0, "active": 3, "second": 3}
         explained = read_command(scene.cluster, "group", "explain", group.group_id)
         assert [one["name"] for one in explained["members"] if one["stands_by"]] == ["passive"]
@@ -38,7 +38,7 @@ def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, 
     assert not group.timeline.double_assigned()
     assert group.timeline.overlaps("generation") == group.timeline.overlaps() == ()
     group.timeline.assert_all_consumed(load.produced)
-    if assignor is CooperativeStickyAssignor:
+    if kind is CooperativeStickyAssignor:
         back = [len(event.partitions) for event in group.timeline.of(Assigned, member="active.2")]
         assert [count for count in back if count] == [6]
 
