@@ -42,7 +42,8 @@ for minor in 11 12 13 14; do
       venv/bin/pip install -qq --no-compile "$wheel[$extras]" --group dev
       # shellcheck disable=SC2086
       venv/bin/pytest -q -n 4 --dist loadgroup tests/unit $left_out
-      DOCKER_HOST=unix:///nonexistent venv/bin/pytest -q integration_tests/test_assignors.py -k "lives_through or static"
+      DOCKER_HOST=unix:///nonexistent venv/bin/pytest -q integration_tests/test_{assignors,clients}.py \
+        -k "lives_through or (static and kafka-python)"
     fi
   )
   echo "CPython 3.$minor: leads a group${tests:+; tests passed}"
