@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import IllegalStateError
+from aiokafka.errors import IllegalStateError, KafkaError
 
 from integration_tests.support.aio_members import Members, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
@@ -394,3 +394,18 @@ async def test_a_join_survives_the_death_of_the_coordinator(disturbed_brokers: C
     finally:
         disturbed_brokers.mend()
         disturbed_brokers.wait_complete()
+
+
+@pytest.mark.parametrize(("kind", "assignor"), KINDS)
+async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
+    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
+) -> None:
+    with Load(kafka_cluster, topic, rate=200):
+        shared = assignor()
+        a, b = (members.member(name, kind, partition_assignment_strategy=strategies(shared)) for name in "ab")
+        async with reading(a):
+            with pytest.raises(KafkaError, match=f"this {assignor.__name__} belongs to another consumer"):
+                await b.__aenter__()
+            await b.consumer.stop()
+            assert a.has == frozenset(range(6))
+            await until(lambda: a.count > 0, "records")
