@@ -1,11 +1,11 @@
 """A group as a file describes it: topics, members, and who owned what."""
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NOBODY, Group, Member
 from kafka_assignors._model.members import MAX_PRIORITY
-from kafka_assignors.planners._load import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from kafka_assignors.planners._load import Load
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
@@ -21,12 +26,6 @@ MAX_PARTITIONS: Final = 1_000_000
 _IDS_SHOWN: Final = 10
 _WORK: Final = {"rate": 1, "lag": 0, "cost": 1000}
 """What is said of a partition's work: records a second, records, microseconds a record; if it is not said."""
-
-
-class _Topic(NamedTuple):
-    ids: tuple[int, ...]
-    racks: tuple[frozenset[str], ...] | None
-    work: tuple[list[int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,8 @@ class GroupFile:
     @cached_property
     def load(self) -> Load:
         """What partitions cost, as far as the file says so; members are as fast as their weights say."""
+        from kafka_assignors.planners._load import Load  # noqa: PLC0415 - most plans need none
+
         topics = self._topics
         rows = [
             row
@@ -54,6 +55,13 @@ class GroupFile:
             speed=weights / weights.mean(),
             stays=np.zeros(self.group.size, dtype=np.bool_),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Topic:
+    ids: tuple[int, ...]
+    racks: tuple[frozenset[str], ...] | None
+    work: tuple[list[int], ...]
 
 
 def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
-from kafka_assignors.planners._load import Load, least_time, work_times
 from kafka_assignors.proofs._findings import Certificate
+
+if TYPE_CHECKING:
+    from kafka_assignors.planners._load import Load
 
 EXACT: Final = PLANNED[0]
 """The planner that takes options."""
@@ -235,7 +237,9 @@ def plan(
     )
 
 
-def _time_note(plan: Plan, cost: Load) -> str:
+def _time_note(plan: Plan, cost: "Load") -> str:
+    from kafka_assignors.planners._load import least_time, work_times  # noqa: PLC0415 - others need none
+
     seconds, bound = work_times(plan.owner, cost).max(), least_time(plan.group, cost)
     return f"the slowest member is done in {seconds:.3g} s; no plan takes less than {bound:.3g} s"
 
