@@ -25,13 +25,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
-from kafka_assignors._timelines.events import AssignmentReceived, Led, Started
+from kafka_assignors._timelines.events import Led, Started
 from kafka_assignors.testing import ConsumerGroup, create_topic, delete_topic, kafka_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kafka_assignors.testing import Member, Timeline
+    from kafka_assignors.testing import Member
 
 TOPICS = 2
 PATIENCE = 600.0  # seconds
@@ -117,7 +117,7 @@ def live(
                 began = time.monotonic()
                 act()
                 stable = group.wait_stable()
-                took.append(last_assignment(group.timeline, stable.generation) - began)
+                took.append(group.timeline.rebalances[-1].end - began)
                 generations = generations or stable.generation
             at_rest = busy_processors(REST)
         except TimeoutError as error:
@@ -139,11 +139,6 @@ def live(
         owned_twice=sum(map(len, timeline.double_assigned().values())),
         failure=failure,
     )
-
-
-def last_assignment(timeline: Timeline, generation: int) -> float:
-    """When the last member got its assignment of a generation."""
-    return max(one.time for one in timeline.of(AssignmentReceived) if one.generation == generation)
 
 
 def busy_processors(seconds: float) -> float:
