@@ -14,7 +14,7 @@ from uuid import UUID
 
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import EpochTrigger, HostedConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import (
     ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
@@ -22,6 +22,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     TopicIdPartition,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
+from kafka_assignors.coordinator._simulator.rounds import EpochTrigger
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 from tests.support.java.oracle import JavaOracle

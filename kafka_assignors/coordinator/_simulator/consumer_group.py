@@ -25,7 +25,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     TopicIdPartition,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
-from kafka_assignors.coordinator._simulator.rounds import RebalanceCause
+from kafka_assignors.coordinator._simulator.rounds import EpochTrigger, RebalanceCause
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
@@ -39,16 +39,6 @@ from kafka_assignors.coordinator._simulator.target_assignment import (
 
 ConsumerGroupState = Literal["Empty", "Assigning", "Reconciling", "Stable"]
 """The states of a KIP-848 group, under Kafka's names."""
-
-EpochTrigger = Literal[
-    "member joined",
-    "member left",
-    "member lost",
-    "member did not revoke in time",
-    "member changed its subscription",
-    "topics changed",
-]
-"""What makes a new group epoch."""
 
 
 class HostedConsumerGroup:

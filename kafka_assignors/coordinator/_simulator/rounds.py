@@ -47,6 +47,16 @@ Trigger = Literal[
 ]
 """What makes a group rebalance."""
 
+EpochTrigger = Literal[
+    "member joined",
+    "member left",
+    "member lost",
+    "member did not revoke in time",
+    "member changed its subscription",
+    "topics changed",
+]
+"""What makes a new group epoch."""
+
 NEW_MEMBER_MS: Final = 300_000
 """How long the broker keeps a new member that waits for its first round; it cannot send heartbeats."""
 
@@ -59,7 +69,7 @@ class RebalanceCause:
     """
 
     time_ms: int
-    trigger: str
+    trigger: Trigger | EpochTrigger
     member_id: str
     generation: int
 
