@@ -35,6 +35,11 @@ class ClaimTable:
     sizes: IntArray
     ids: IntArray
 
+    @cached_property
+    def ends(self) -> IntArray:
+        """(R,) where the ids of each row end."""
+        return np.cumsum(self.sizes)
+
     @classmethod
     def empty(cls, claimants: int) -> Self:
         """The table of so many that claim nothing."""
@@ -92,7 +97,7 @@ class ClaimTable:
             order = np.argsort(claimant, kind="stable")
             order = order[np.searchsorted(claimant[order], 0) :]
             sizes = self.sizes[order]
-            at, _ = ranges((np.cumsum(self.sizes) - self.sizes)[order], sizes)
+            at, _ = ranges((self.ends - self.sizes)[order], sizes)
             return replace(
                 self,
                 claimants=claimants,
@@ -130,10 +135,9 @@ class TableClaims(Mapping[str, list[int]]):
     def _by_topic(self) -> dict[str, list[int]]:
         table = self.table
         start, stop = np.searchsorted(table.claimant, (self.number, self.number + 1)).tolist()
-        ends = np.cumsum(table.sizes[:stop])[start:]
         by_topic: dict[str, list[int]] = {}
         for topic, size, end in zip(
-            table.topic[start:stop].tolist(), table.sizes[start:stop].tolist(), ends.tolist(), strict=True
+            *(each[start:stop].tolist() for each in (table.topic, table.sizes, table.ends)), strict=True
         ):
             by_topic.setdefault(table.names[topic], []).extend(table.ids[end - size : end].tolist())
         return by_topic
