@@ -108,6 +108,8 @@ class _Server:
             raise _Wrong(
                 f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)"
             ) from None
+        except ConnectionResetError:  # if it resets a connection that it has just accepted
+            raise _Wrong(_NO_BROKER) from None
         except OSError as error:
             raise _Wrong(error.strerror or str(error)) from error
 

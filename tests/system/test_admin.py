@@ -1,5 +1,7 @@
 """Why no broker can be reached, said soon."""
 
+import errno
+import os
 import socket
 import subprocess
 import sys
@@ -62,6 +64,21 @@ def test_what_is_no_broker_is_said_to_be_none(protocol: str) -> None:
         mail.shutdown()
     assert str(caught.value) == (
         f"no broker answers at {server}: what answers there is no Kafka broker (a wrong port)"
+    )
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_connection_that_is_reset_before_it_is_used_is_to_no_broker(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reset(*_: object) -> socket.socket:
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+
+    monkeypatch.setattr(socket, "create_connection", reset)
+    with pytest.raises(ClusterError) as caught:
+        Admin(["127.0.0.1:9092"], {"security_protocol": protocol})
+    assert str(caught.value) == (
+        "no broker answers at 127.0.0.1:9092: what answers there is no Kafka broker (a wrong port)"
     )
 
 
