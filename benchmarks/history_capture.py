@@ -32,6 +32,7 @@ from rich.progress import Progress
 from benchmarks import machine
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.groups import Cluster as Reached
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import capture
 from kafka_assignors.history._log import read_bounds
@@ -132,7 +133,7 @@ def connector_jars(folder: Path) -> list[Path]:
 def by_capture(_: SparkSession, cluster: Cluster, folder: Path, at_once: int) -> int:
     """Our way; returns the records that are kept."""
     archive = Archive.create(folder)
-    done = capture(cluster.bootstrap_servers, archive, max_records=at_once)
+    done = capture(Reached(cluster.bootstrap_servers), archive, max_records=at_once)
     return done.counts.kept.total()
 
 

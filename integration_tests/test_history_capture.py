@@ -30,6 +30,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
+from kafka_assignors.groups import Cluster as ClusterHandle
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._capture import Captured, capture
@@ -190,7 +191,7 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     form_a_group(cluster, topic, RangeAssignor)
     archive = Archive.create(tmp_path / "an archive")
     told: list[Captured] = []
-    first = capture(cluster.bootstrap_servers, archive, watch=told.append)
+    first = capture(ClusterHandle(cluster.bootstrap_servers), archive, watch=told.append)
     before = read_log(cluster, archive.frontier())
     assert first.counts.read == len(before) == first.offsets
     assert first.counts.kept["GroupMetadata"] >= 3
@@ -199,12 +200,12 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     assert_is_the_log(spark, archive, before)
 
     form_a_group(cluster, topic, CooperativeStickyAssignor)
-    second = capture(cluster.bootstrap_servers, archive)
+    second = capture(ClusterHandle(cluster.bootstrap_servers), archive)
     after = read_log(cluster, archive.frontier())
     assert second.counts.read == len(after) - len(before) > 0
     assert_is_the_log(spark, archive, after)
 
-    third = capture(cluster.bootstrap_servers, archive)
+    third = capture(ClusterHandle(cluster.bootstrap_servers), archive)
     assert (third.batches, third.counts.read) == (0, 0)
     assert_is_the_log(spark, archive, after)
 
@@ -236,11 +237,11 @@ def test_commits_are_kept_if_that_is_asked_for_and_tell_how_hot_the_hottest_memb
             group.join(name)
             group.wait_stable()
         work_off(1, 1)
-        first = capture(cluster.bootstrap_servers, archive, commits=True)
+        first = capture(ClusterHandle(cluster.bootstrap_servers), archive, commits=True)
         work_off(30, 10)
-        second = capture(cluster.bootstrap_servers, archive, commits=True)
+        second = capture(ClusterHandle(cluster.bootstrap_servers), archive, commits=True)
         work_off(0, 0)
-        third = capture(cluster.bootstrap_servers, archive, commits=True)
+        third = capture(ClusterHandle(cluster.bootstrap_servers), archive, commits=True)
 
         assert all(one.counts.kept["OffsetCommit"] >= 2 for one in (first, second, third))
         rows = what_if(archive, assignors=["load-aware"], scenarios=["as it was"], groups=[group.group_id])
@@ -273,7 +274,7 @@ def test_a_dump_that_is_imported_between_two_batches_is_there_once(
             other.refresh()
             imported.append(import_dump(dump, other))
 
-    done = capture(cluster.bootstrap_servers, archive, max_records=100, watch=import_too)
+    done = capture(ClusterHandle(cluster.bootstrap_servers), archive, max_records=100, watch=import_too)
     assert imported[0].counts.kept.total() + done.counts.kept.total() == len(kept)
     assert imported[0].known > 0 < imported[0].counts.kept.total()
     assert [one[:2] for one in read_archive(spark, archive)] == [one[:2] for one in kept]
@@ -295,7 +296,7 @@ def test_a_dump_by_the_command_of_the_docs_is_what_a_capture_reads(
         )
     captured, imported = Archive.create(tmp_path / "captured"), Archive.create(tmp_path / "imported")
     import_dump(dump, imported)
-    capture(cluster.bootstrap_servers, captured)
+    capture(ClusterHandle(cluster.bootstrap_servers), captured)
     # Leader epochs are not printed. The end of the console consumer's own group comes after its dump.
     dumped = {one[:2]: one[:5] for one in read_archive(spark, imported)}
     later = {one for one in read_archive(spark, captured) if one[:5] != dumped.get(one[:2])}
@@ -314,7 +315,7 @@ def test_a_store_that_takes_seconds_for_each_request_is_waited_for(
     archive = Archive.create(f"{home}/archive", object_store.options)
     slow = Fault(path=r"\.parquet$|_delta_log/\d+\.json$", delay=2.0)
     with object_store.failing(slow) as struck:
-        done = capture(cluster.bootstrap_servers, archive, max_records=200)
+        done = capture(ClusterHandle(cluster.bootstrap_servers), archive, max_records=200)
         made = make_tables(archive, f"{home}/tables", options=object_store.options)
         assert struck.count() >= 2 * done.batches + len(TABLES)
     log = read_log(cluster, archive.frontier())
@@ -354,7 +355,7 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
             assert running.returncode == -signal.SIGKILL, errors
         archive = Archive(path)
         assert 0 < len(read_archive(spark, archive)) < by_name(log, kept=True).total()
-        rest = capture(cluster.bootstrap_servers, archive, max_records=5_000)
+        rest = capture(ClusterHandle(cluster.bootstrap_servers), archive, max_records=5_000)
         assert rest.counts.read > 0
         assert_is_the_log(spark, archive, log)
 
@@ -373,7 +374,7 @@ def test_a_transaction_that_hangs_keeps_nothing_back(
     # Some in each partition, so also behind the offset that is not committed.
     put(cluster, [(group_metadata_key(f"behind {number}"), a_generation(1)) for number in range(50)])
     archive = Archive.create(tmp_path)
-    capture(cluster.bootstrap_servers, archive)
+    capture(ClusterHandle(cluster.bootstrap_servers), archive)
     assert_is_the_log(spark, archive, read_log(cluster))
     producer.abort_transaction()
 
@@ -393,7 +394,7 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     told = json.loads(output)
     assert (running.returncode, errors.count("records kept")) == (0, told["batches"])
     archive = Archive(path)
-    capture(cluster.bootstrap_servers, archive)
+    capture(ClusterHandle(cluster.bootstrap_servers), archive)
     log = read_log(cluster, archive.frontier())
     assert 2 <= told["batches"] <= batches(path)
     assert 0 < told["kept"]["GroupMetadata"] <= by_name(log, kept=True)["GroupMetadata"]
@@ -411,7 +412,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
     with new_cluster(request, settings=settings) as cluster:
         form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
         archive = Archive.create(tmp_path)
-        capture(cluster.bootstrap_servers, archive)
+        capture(ClusterHandle(cluster.bootstrap_servers), archive)
         before = read_log(cluster, archive.frontier())
         old = {one for one in before if one.type == 2}
         newest = {(one.key, max(two.offset for two in old if two.key == one.key)) for one in old}
@@ -425,7 +426,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
             lambda: {(one.key, one.offset) for one in set(read_log(cluster)) & old} <= newest,
             SECONDS,
         )
-        second = capture(cluster.bootstrap_servers, archive)
+        second = capture(ClusterHandle(cluster.bootstrap_servers), archive)
         assert old <= set(read_archive(spark, archive))
         assert read_archive(spark, archive) == [one for one in before if one.kept]
         assert 0 < second.counts.counted["OffsetCommit"] < len(filler)
@@ -440,7 +441,7 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
         topic = create_topic(cluster, 2)
         form_a_group(cluster, topic, RangeAssignor)
         archive = Archive.create(tmp_path)
-        capture(cluster.bootstrap_servers, archive)
+        capture(ClusterHandle(cluster.bootstrap_servers), archive)
         before = archive.frontier()
         with Admin(cluster.bootstrap_servers) as admin:
             admin.ask(lambda client: client.delete_topics([OFFSETS_TOPIC]))
@@ -450,5 +451,5 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
             [(a_commit("filler", number), b"x") for number in range(PARTITIONS * max(before.values()))],
         )
         with pytest.raises(WrongArchiveError, match=r"with id .{22}, not .{22}: it was created"):
-            capture(cluster.bootstrap_servers, archive)
+            capture(ClusterHandle(cluster.bootstrap_servers), archive)
         assert Archive(tmp_path).frontier() == before

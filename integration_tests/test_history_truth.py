@@ -24,6 +24,7 @@ from integration_tests.support.scripted_groups import (
     Partitions,
     Script,
 )
+from kafka_assignors.groups import Cluster as ClusterHandle
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._capture import capture
 from kafka_assignors.history._metrics import SCHEMAS, metrics
@@ -98,7 +99,7 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
         for each in plays:
             each.result()
         archive = Archive.create(folder / "archive")
-        capture(cluster.bootstrap_servers, archive)
+        capture(ClusterHandle(cluster.bootstrap_servers), archive)
         classic = {
             name: Told(topic, script, Truth(script.group.timeline))
             for name, (topic, script) in scripts.items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from kafka_assignors._cli.arguments import moment, span
-from kafka_assignors._cli.errors import FailedError
+from kafka_assignors._cli.errors import WrongError
 from kafka_assignors._cli.options import (
     FILE,
     PATH,
@@ -27,6 +27,8 @@ from kafka_assignors._cli.options import (
     running_cluster,
 )
 from kafka_assignors._cli.output import show_result
+from kafka_assignors._common.properties import parse_properties
+from kafka_assignors._common.strategies import REPLAYED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.groups import Cluster
     from kafka_assignors.history import Archive, Engine
+    from kafka_assignors.history._capture import Captured
 
     Function = Callable[..., None]
 
@@ -53,6 +56,17 @@ class _HistoryGroup(Group):
     command_class = _HistoryCommand
 
 
+def read_store_config(path: Path) -> dict[str, str]:
+    """Options of a store from a file, by the rules of Java's properties."""
+    try:
+        options = parse_properties(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WrongError(f"cannot read {path}: {error}") from error
+    if empty := sorted(name for name, value in options.items() if not value.strip()):
+        raise WrongError(f"{path}: {', '.join(empty)} has no value")
+    return {name: value.strip() for name, value in options.items()}
+
+
 class Store(NamedTuple):
     """The archive that options name, how to reach its store, and the master of the Spark to work on it."""
 
@@ -63,8 +77,6 @@ class Store(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        from kafka_assignors.history._store.location import read_store_config
-
         return {} if self.store_config is None else read_store_config(self.store_config)
 
     def open(self) -> Archive:
@@ -134,9 +146,7 @@ def _selection(function: Function) -> Function:
 
 
 def _complete_assignors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click passes all three
-    from kafka_assignors.history._what_if.assignors import NAMES
-
-    return [name for name in NAMES if name.startswith(incomplete)]
+    return [name for name in REPLAYED if name.startswith(incomplete)]
 
 
 def _replayed(function: Function) -> Function:
@@ -203,42 +213,34 @@ def capture(
     """Read what is new in a running cluster's __consumer_offsets into an archive."""
     if interval is not None and not continuous:
         refuse("--interval requires --continuous")
-    from kafka.errors import KafkaError
+    so_far: Captured | None = None
 
-    from kafka_assignors._cluster import handle
-
-    with handle.connect(cluster) as admin:
-        # If no broker answers, there is no archive then that was not there before.
-        servers = admin.settings["bootstrap_servers"]
-    from kafka_assignors._cli.history_text import captured_lines
-    from kafka_assignors.history import Engine, _capture, _limits
-
-    into = store.create()
-    so_far = _capture.Captured()
-
-    def note(captured: _capture.Captured) -> None:
+    def note(captured: Captured) -> None:
         nonlocal so_far
         so_far = captured
-        watch(captured)
+        show(captured)
 
-    try:
-        with _capture.show_capture(continuous=continuous) as watch:
-            done = _capture.capture(
-                servers,
-                into,
-                once=not continuous,
-                interval=interval or _limits.INTERVAL_SECONDS,
-                settings=cluster.settings,
-                max_records=max_records,
-                commits=commits,
-                watch=note,
-                engine=Engine.spark(store.master, progress=False),
-            )
-    except KeyboardInterrupt:
-        print("\n".join(captured_lines(so_far)), file=sys.stderr)
-        raise
-    except KafkaError as error:
-        raise FailedError(str(error)) from error
+    with cluster:  # if no broker answers, no archive is made, and nothing slow is imported
+        from kafka_assignors._cli.history_text import captured_lines, show_capture
+        from kafka_assignors.history import Engine, capture
+
+        given = {} if interval is None else {"interval": interval}
+        try:
+            with show_capture(continuous=continuous) as show:
+                done = capture(
+                    cluster,
+                    store.create(),
+                    once=not continuous,
+                    max_records=max_records,
+                    commits=commits,
+                    watch=note,
+                    engine=Engine.spark(store.master, progress=False),
+                    **given,
+                )
+        except KeyboardInterrupt:
+            if so_far is not None:
+                print("\n".join(captured_lines(so_far)), file=sys.stderr)
+            raise
     show_result(done, captured_lines(done), as_json=as_json)
 
 
@@ -315,13 +317,8 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: boo
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
     from kafka_assignors.history import make_tables
-    from kafka_assignors.history._store.location import locate
 
-    options = store.options
-    locate(out, options)  # a wrong one is refused before the archive is opened
-    there = store.open()
-    engine = store.engine()
-    counts = make_tables(there, out, **selection, options=options, engine=engine)
+    counts = make_tables(store.open(), out, **selection, options=store.options, engine=store.engine())
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
 
@@ -338,13 +335,8 @@ def metrics(*, store: Store, out: str | None, selection: Mapping[str, Any], as_j
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
     from kafka_assignors.history import metrics
-    from kafka_assignors.history._store.location import locate
 
-    options = store.options
-    if out is not None:
-        locate(out, options)  # as above
-    there = store.open()
-    found = metrics(there, out, **selection, options=options, engine=store.engine())
+    found = metrics(store.open(), out, **selection, options=store.options, engine=store.engine())
     show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
 

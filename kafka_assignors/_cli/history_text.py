@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._common.times import begins_after
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, best_saving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from rich.console import Console
 
     from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history._archive import Archive
@@ -28,6 +31,27 @@ if TYPE_CHECKING:
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed, of what-if those that could have saved the most; all are in the JSON."""
+
+
+@contextmanager
+def show_capture(
+    console: Console | None = None, *, continuous: bool = False
+) -> Iterator[Callable[[Captured], None]]:
+    """What `capture` takes as `watch`: a bar, or lines of a continuous one where stderr is no terminal."""
+    with progress_bar(console, transient=True) as bar:
+        task = bar.add_task("reading __consumer_offsets", total=None)
+
+        def watch(captured: Captured) -> None:
+            counts = captured.counts
+            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
+            if bar.disable and continuous:
+                now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                bar.console.print(f"{now}: {text} {captured.offsets:,}", soft_wrap=True, highlight=False)
+            # Groups write while they are captured: there may be more than there were.
+            total = max(captured.total, captured.offsets)
+            bar.update(task, description=text, completed=captured.offsets, total=total)
+
+        yield watch
 
 
 def captured_lines(done: Captured) -> Iterator[str]:

@@ -14,8 +14,8 @@ from kafka_assignors._cluster.command_config import read_command_config
 class Cluster:
     """A running cluster, and how to reach it.
 
-    Each function that takes it connects, and closes its connections. As a context manager the cluster stays
-    connected from the first call to the end.
+    Each function that takes it connects, and closes its connections. As a context manager the cluster is
+    connected from the beginning to the end: if no broker answers, that is a ClusterError.
 
     Args:
         bootstrap_servers: "host:port" each, in a list or with commas between.
@@ -39,14 +39,12 @@ class Cluster:
         read = {} if command_config is None else read_command_config(Path(command_config))
         self.settings: Mapping[str, Any] = {**read, **(settings or {})}
         self._admin: Admin | None = None
-        self._stays = False
 
     def __enter__(self) -> Self:
-        self._stays = True
+        self._admin = Admin(self.bootstrap_servers, self.settings)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stays = False
         admin, self._admin = self._admin, None
         if admin is not None:
             admin.close()
@@ -54,8 +52,6 @@ class Cluster:
     @contextmanager
     def _connected(self) -> Iterator[Admin]:
         admin = self._admin or Admin(self.bootstrap_servers, self.settings)
-        if self._stays:
-            self._admin = admin
         try:
             yield admin
         except KafkaError as error:

@@ -83,6 +83,23 @@ STICKY: Final = frozenset(COMPARED[2:])
 COOPERATIVE: Final = frozenset(("cooperative-sticky", "copartitioned", "load-aware"))
 """The strategies whose members hold what they own while they join (KIP-429), unless they are eager."""
 
+KAFKA_PYTHON: Final = {f"kafka-python:{name}": one.stock for name, one in STRATEGIES.items() if one.stock}
+"""Where kafka-python's own assignors are, by the names that a history is replayed with."""
+
+REPLAYED: Final = (
+    "range",
+    "roundrobin",
+    "sticky",
+    "cooperative-sticky",
+    "copartitioned",
+    "kip54",
+    "kip848:uniform",
+    "kip848:range",
+    "load-aware",
+    *KAFKA_PYTHON,
+)
+"""What a history is replayed with. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
+
 Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
 """The clients whose rules are known; "java" stands for the assignors of this library as well."""
 

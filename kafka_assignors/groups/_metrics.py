@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.handle import Cluster, connect
+from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.problems import ORDER
@@ -78,9 +78,7 @@ def serve_metrics(
     """
     limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
     registry = _Groups(partial(list_groups, cluster, groups, **limits), failed).registry
-    with cluster:
-        with connect(cluster):
-            pass  # a server that can read nothing is not started
+    with cluster:  # a server that can read nothing is not started
         server, thread = start_http_server(port, addr=address, registry=registry)
         try:
             yield server.server_port

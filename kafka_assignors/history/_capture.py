@@ -10,14 +10,11 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors._cluster.admin import Admin
-from kafka_assignors._cluster.handle import Cluster
+from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
-from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError, log_of
@@ -30,8 +27,8 @@ from kafka_assignors.history._store.log import ConflictError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rich.console import Console
-
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._archive import Archive
 
@@ -60,12 +57,11 @@ class Captured:
 
 
 def capture(
-    bootstrap_servers: str | Sequence[str],
+    cluster: Cluster,
     archive: Archive,
     *,
     once: bool = True,
     interval: float = limits.INTERVAL_SECONDS,
-    settings: Mapping[str, Any] | None = None,
     max_records: int = limits.MAX_RECORDS,
     commits: bool = False,
     watch: Callable[[Captured], None] | None = None,
@@ -74,14 +70,13 @@ def capture(
     """Capture what there is of `__consumer_offsets`, or what is new since the last time.
 
     Args:
-        bootstrap_servers: "host:port" each, in a list or with commas between.
+        cluster: The cluster. Certificates that its settings name are files that all workers see.
         archive: Where to.
         once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
         interval: How often to look, in seconds, if not once.
-        settings: Further settings in kafka-python's spelling. Certificates are files that all workers see.
         max_records: How many offsets a batch may have.
         commits: Whether to keep committed offsets, too, about one a minute of each partition.
-        watch: Gets the progress.
+        watch: Gets the progress after each batch.
         engine: What reads the topic; Spark by default.
 
     Raises:
@@ -94,7 +89,7 @@ def capture(
     """
     engine = engine or Engine.spark(progress=False)
     engine.start()
-    with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
+    with connect(cluster) as admin:
         client = dict(admin.settings)
         bounds = read_bounds(admin)
         _check_readable(client, bounds)
@@ -238,24 +233,3 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
                 f" cluster's ends at {bounds[number][1]}: the topic was created again. Or an unclean election"
                 " of a leader has cut its log off. Name another folder"
             )
-
-
-@contextmanager
-def show_capture(
-    console: Console | None = None, *, continuous: bool = False
-) -> Iterator[Callable[[Captured], None]]:
-    """What `capture` takes as `watch`: a bar, or lines of a continuous one where stderr is no terminal."""
-    with progress_bar(console, transient=True) as bar:
-        task = bar.add_task("reading __consumer_offsets", total=None)
-
-        def watch(captured: Captured) -> None:
-            counts = captured.counts
-            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
-            if bar.disable and continuous:
-                now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-                bar.console.print(f"{now}: {text} {captured.offsets:,}", soft_wrap=True, highlight=False)
-            # Groups write while they are captured: there may be more than there were.
-            total = max(captured.total, captured.offsets)
-            bar.update(task, description=text, completed=captured.offsets, total=total)
-
-        yield watch

@@ -13,6 +13,7 @@ from socketserver import BaseRequestHandler, ThreadingTCPServer
 import pytest
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors.groups import Cluster
 from kafka_assignors.history import Archive, Engine, capture
 from tests.support.scale import longer
 
@@ -34,11 +35,11 @@ def test_each_server_is_named_with_what_is_wrong_which_is_said_once() -> None:
     )
 
 
-def test_a_capture_takes_servers_in_one_text(tmp_path: Path) -> None:
+def test_a_capture_of_nobody_says_so(tmp_path: Path) -> None:
     first, second = nobody(), nobody()
     archive = Archive.create(tmp_path)
     with pytest.raises(ClusterError, match=f"^no broker answers at {first}, {second}: nothing listens there"):
-        capture(f"{first},{second}", archive, engine=Engine.local())
+        capture(Cluster(f"{first},{second}"), archive, engine=Engine.local())
 
 
 def test_nothing_is_tried_without_a_server() -> None:

@@ -33,11 +33,6 @@ def test_commands_import_public_packages_only() -> None:
     }
     assert private == {
         ("demo_story", "kafka_assignors.testing._groups.clients"),
-        ("history", "kafka_assignors._cluster.handle"),
-        ("history", "kafka_assignors.history._capture"),
-        ("history", "kafka_assignors.history._limits"),
-        ("history", "kafka_assignors.history._store.location"),
-        ("history", "kafka_assignors.history._what_if.assignors"),
         ("history_text", "kafka_assignors._groups.saving"),
     }
 

@@ -21,7 +21,6 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.properties import parse_properties
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/")
 _SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfss"}
@@ -154,17 +153,6 @@ def _folder(given: str) -> Location:
                 " another folder"
             )
     return Location(path)
-
-
-def read_store_config(path: Path) -> dict[str, str]:
-    """Options of a store from a file, by the rules of Java's properties."""
-    try:
-        options = parse_properties(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise WrongPlaceError(f"cannot read {path}: {error}") from error
-    if empty := sorted(name for name, value in options.items() if not value.strip()):
-        raise WrongPlaceError(f"{path}: {', '.join(empty)} has no value")
-    return {name: value.strip() for name, value in options.items()}
 
 
 def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:

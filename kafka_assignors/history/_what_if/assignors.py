@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafka_assignors._common.strategies import STRATEGIES, load
+from kafka_assignors._common.strategies import KAFKA_PYTHON, REPLAYED, STRATEGIES, load
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
@@ -266,14 +266,9 @@ _PLANNED: Final = {
     }.items()
 }
 
-_KAFKA_PYTHON: Final = {f"kafka-python:{name}": one.stock for name, one in STRATEGIES.items() if one.stock}
-
-NAMES: Final = (*_PLANNED, LOAD_AWARE, *_KAFKA_PYTHON)
-"""The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
-
 
 def leader_of(name: str) -> Planned | ByLoad | ByContract:
-    """A leader for one replay: one of `NAMES`, or `module:Class` of an assignor of kafka-python's contract.
+    """A leader for one replay, by a name of `REPLAYED` or the `module:Class` of an assignor for kafka-python.
 
     If there is none, or its class needs arguments, that is a ValueError.
     """
@@ -281,11 +276,11 @@ def leader_of(name: str) -> Planned | ByLoad | ByContract:
         return _PLANNED[name]
     if name == LOAD_AWARE:
         return ByLoad()
-    path = _KAFKA_PYTHON.get(name, name)
+    path = KAFKA_PYTHON.get(name, name)
     module, _, attribute = path.partition(":")
     from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import
 
-    known = f"choose one of {', '.join(NAMES)}, or module:Class of your own"
+    known = f"choose one of {', '.join(REPLAYED)}, or module:Class of your own"
     if not module or not attribute or module in {"kafka-python", "kip848"}:
         raise ValueError(f"there is no assignor {name!r}; {known}")
     try:

@@ -7,8 +7,7 @@ import pytest
 
 from kafka_assignors._cli.command_line import COMPLETE
 from kafka_assignors._cli.main import main
-from kafka_assignors._common.strategies import PLANNED
-from kafka_assignors.history._what_if.assignors import NAMES
+from kafka_assignors._common.strategies import PLANNED, REPLAYED
 from tests.support.pages import read
 from website.reference import contexts
 
@@ -44,7 +43,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["group", "what-if", "--assignor", "kip"], ["plain,kip848:uniform", "plain,kip848:range"]),
         (["group", "explain", "g", "--leader-client", "j"], ["plain,java"]),
         (["placement", "create", "t", "--generator", "s"], ["plain,striped"]),
-        (["history", "what-if", "a", "--assignor", ""], [f"plain,{name}" for name in NAMES]),
+        (["history", "what-if", "a", "--assignor", ""], [f"plain,{name}" for name in REPLAYED]),
         (["plan", ""], ["file,"]),
         (["group", "list", "--command-config", "cl"], ["file,cl"]),
         (["placement", "reassign", "--rollback", "b"], ["file,b"]),

@@ -4,7 +4,6 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ from confluent_kafka import Message
 from rich.console import Console
 
 from kafka_assignors._cli.arguments import moment
-from kafka_assignors._cli.history_text import captured_lines, count_lines
+from kafka_assignors._cli.history_text import captured_lines, count_lines, show_capture
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import parse_command_config
@@ -24,7 +23,7 @@ from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError, log_of
-from kafka_assignors.history._capture import Captured, _Job, show_capture
+from kafka_assignors.history._capture import Captured, _Job
 from kafka_assignors.history._counts import Counts, name_of_type
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
@@ -510,15 +509,6 @@ def test_wrong_command_lines_are_refused(
     assert message in capsys.readouterr().err
 
 
-@pytest.fixture
-def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A capture takes it that its cluster answers."""
-    monkeypatch.setattr(
-        "kafka_assignors._cluster.handle.connect",
-        lambda _: nullcontext(SimpleNamespace(settings={"bootstrap_servers": "h:1"})),
-    )
-
-
 def test_a_page_that_cannot_be_written_is_named_before_a_record_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -533,12 +523,13 @@ def test_a_page_that_cannot_be_written_is_named_before_a_record_is_read(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["tables", "no archive", "hdfs://n/a"], ["metrics", "no", "--out", "hdfs://n/a"]]
+    ("command", "out"), [("tables", ["hdfs://n/a"]), ("metrics", ["--out", "hdfs://n/a"])]
 )
-def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_location_where_tables_cannot_be_is_refused(
+    tmp_path: Path, command: str, out: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["history", *arguments]) == 2
+    Archive.create(tmp_path)
+    assert main(["history", command, str(tmp_path), *out]) == 2
     assert "hdfs://n/a cannot be used: " in capsys.readouterr().err
 
 
@@ -562,7 +553,6 @@ def test_a_command_that_begins_again_after_ctrl_c_says_nothing_of_a_rest(
     assert capsys.readouterr().err == "interrupted\n"
 
 
-@pytest.mark.usefixtures("no_cluster_asked")
 def test_a_capture_that_is_broken_off_says_what_it_has_captured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -571,7 +561,8 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
         watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_assignors.history._capture.capture", interrupted)
+    monkeypatch.setattr("kafka_assignors._cluster.handle.Admin", lambda *_: io.BytesIO())
+    monkeypatch.setattr("kafka_assignors.history.capture", interrupted)
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "captured 1,202 records in 1 batch, of 1,500 offsets of the log"

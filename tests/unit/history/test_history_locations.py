@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from kafka_assignors._cli.errors import WrongError
+from kafka_assignors._cli.history import read_store_config
 from kafka_assignors.history._store.location import (
     StoreError,
     WrongPlaceError,
     asking,
     locate,
-    read_store_config,
     reason_of,
 )
 
@@ -169,13 +170,13 @@ def test_options_are_read_from_a_file(tmp_path: Path) -> None:
 
 def test_a_file_of_options_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.properties"
-    with pytest.raises(WrongPlaceError, match=f"cannot read {path}: .*No such file"):
+    with pytest.raises(WrongError, match=f"cannot read {path}: .*No such file"):
         read_store_config(path)
     path.write_bytes(b"\xff")
-    with pytest.raises(WrongPlaceError, match=f"cannot read {path}: "):
+    with pytest.raises(WrongError, match=f"cannot read {path}: "):
         read_store_config(path)
     path.write_text("# a\nAWS_REGION\n")
-    with pytest.raises(WrongPlaceError) as refused:
+    with pytest.raises(WrongError) as refused:
         read_store_config(path)
     assert str(refused.value) == f"{path}: AWS_REGION has no value"
 

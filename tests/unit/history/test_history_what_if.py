@@ -16,12 +16,13 @@ from kafka_assignors import (
 )
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._cli.history_text import what_if_lines
+from kafka_assignors._common.strategies import REPLAYED
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
+from kafka_assignors.history._what_if.assignors import Situation, leader_of
 from kafka_assignors.history._what_if.commits import Commits
 from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
@@ -455,7 +456,7 @@ def test_an_assignor_that_raises_fails_and_members_keep_what_they_had(
     assert again.row.failed == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REPLAYED)
 def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
     history = [
         snapshot(1, 10, member("a"), member("b")),
@@ -758,7 +759,7 @@ ROWS = [
 def test_what_is_recommended_is_said() -> None:
     lines = [*what_if_lines(ROWS)]
 
-    assert [line for line in lines if line and not line.startswith((" ", *NAMES, "actual"))] == [
+    assert [line for line in lines if line and not line.startswith((" ", *REPLAYED, "actual"))] == [
         "g: cooperative-sticky would have saved 40 of 100 moves",
         "calm: nothing that was tried would have helped much",
         "unknown",
