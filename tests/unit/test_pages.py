@@ -169,6 +169,16 @@ def test_a_page_says_how_to_install_from_a_checkout_until_a_release_is_out(page:
     assert ("No release is out yet." in read(page)) == ("the first release" in read("CHANGELOG.md"))
 
 
+def test_the_names_in_the_glossary_are_in_the_code() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kafka_assignors").rglob("*.py"))
+    tables = read("docs/glossary.md").split("## Where a word means something else")[0]
+    cells = re.findall(r"^\|.*\| ([^|]*) \|$", tables, re.MULTILINE)
+    names = {name for cell in cells for name in re.findall(r"\b\w+(?=`|\.)", cell)}
+    assert len(names) > 30
+    missing = [one for one in names if not re.search(rf"(class|def) {one}\b|^ *{one}:", code, re.MULTILINE)]
+    assert missing == []
+
+
 def test_the_workflow_runs_pytest_with_options_of_the_plug_in() -> None:
     (workflow,) = listings(IN_CI, "yaml")
     steps = yaml.safe_load(workflow)["jobs"]["rebalance"]["steps"]
