@@ -2,4 +2,4 @@
 
 
 class KafkaAssignorsError(Exception):
-    """Base class of all errors of this library; each is of a built-in kind besides."""
+    """Base class of the error classes of this library; each is of a built-in kind besides."""
