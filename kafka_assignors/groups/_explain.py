@@ -34,7 +34,7 @@ class ExplainedGroup:
             during a rebalance.
         epochs: What only a group of KIP-848 has; None of a classic group.
         joining: The rebalance of a classic group that is on; None if none is.
-        rebalances: Why a classic group rebalanced, as far as its records go back; the newest last.
+        rebalances: A classic group's oldest record that was read, then each rebalance since.
         lag: How far it is behind.
         problems: What is wrong, the worst first.
     """
@@ -110,15 +110,14 @@ def explain(
 ) -> ExplainedGroup:
     """Explain a group: who has what and why, how far it is behind, and what is wrong.
 
-    Of a classic group its records in `__consumer_offsets` are read, from the end of the log backwards.
+    Of a classic group its three newest records are read, from the end of `__consumer_offsets` backwards.
 
     Args:
         cluster: The cluster.
         group_id: The group.
         observe: For how many seconds to look at a group that is in a rebalance.
         leader_client: The client that leads a classic group; None to guess.
-        max_lag_seconds: For how many seconds records may wait to be committed; `math.inf` for any, None not
-            to ask. See `list_groups`.
+        max_lag_seconds: For how many seconds records may wait to be committed, as for `list_groups`.
         watch: Gets how many records of the log were read, and how many there are, during the reading.
 
     Raises:

@@ -114,13 +114,13 @@ def list_groups(
 
     Args:
         cluster: The cluster.
-        groups: Ids, or patterns as for `fnmatch`; all groups if there are none.
+        groups: Ids, or patterns as for `fnmatch`; all groups if there are none. One can be given as text.
         observe: For how many seconds to look at groups that are in a rebalance; if it is not over by then,
             that is an error. With 0 it is none: such a look cannot know how long it will take.
-        max_lag: The lag from which on it is an error; None for none.
-        max_lag_seconds: The same in seconds since the first record that is not committed was written;
-            `math.inf` to have them without an error, None not to ask. It reads one batch of records of each
-            partition that lags, at most of 5,000 and for 10 s.
+        max_lag: How many records a group may lag, more being an error; None for any number.
+        max_lag_seconds: For how many seconds records may wait to be committed, more being an error;
+            `math.inf` to have these seconds without an error, None not to ask. One batch of records is read
+            from each partition that lags, from at most 5,000 and for 10 s.
 
     Raises:
         ClusterError: The cluster does not say.
@@ -137,8 +137,9 @@ def read_groups(
     max_lag: int | None = None,
     max_lag_seconds: float | None = None,
 ) -> tuple[GroupStatus, ...]:
+    patterns = (groups,) if isinstance(groups, str) else groups  # a text is a collection, too: of letters
     try:
-        listed = [one for one in list_all(admin) if not groups or _matches(one.group_id, groups)]
+        listed = [one for one in list_all(admin) if not patterns or _matches(one.group_id, patterns)]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])

@@ -95,13 +95,13 @@ def what_if(
 
     Raises:
         NoSuchGroupError: There is no such group of the classic protocol.
-        WhatIfError: The group is of another source, has no members or record, or its sessions are too short.
+        WhatIfError: The group or an assignor cannot be simulated; the message says why.
         ClusterError: The cluster does not say, as if the user may not describe a topic.
         NotStableError: The simulated group does not come to rest.
     """
     if isinstance(source, Cluster) and isinstance(group, str):
         settings, topics, subscriptions = _running(source, group)
-    elif not isinstance(source, Cluster) and isinstance(group, int):
+    elif not isinstance(source, Cluster) and isinstance(group, int) and group > 0:
         settings, topics, subscriptions = _CLIENTS, {**source}, [source.keys()] * group
     else:
         raise WhatIfError(f"the group is {group!r}: give its id on a cluster, or its number of members")

@@ -105,7 +105,9 @@ def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("source", "group"), [({"orders": 3}, "billing"), (CLUSTER, 6)], ids=["id", "number"]
+    ("source", "group"),
+    [({"orders": 3}, "billing"), ({"orders": 3}, 0), (CLUSTER, 6)],
+    ids=["id", "nobody", "number"],
 )
 def test_a_restart_is_of_a_cluster_s_group_or_of_a_number_of_members(source: Any, group: str | int) -> None:
     with pytest.raises(

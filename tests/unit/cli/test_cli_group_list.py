@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -108,6 +108,11 @@ def test_a_lag_that_is_not_known_fails_a_check_of_lags_and_has_a_reason(cluster:
             "advice": "the lag is not known: the client needs the right to describe the group",
         }
     ]
+
+
+@pytest.mark.parametrize(("pattern", "found"), [("bill*", ["billing"]), ("order*", [])])
+def test_one_pattern_can_be_given_as_text(cluster: Any, pattern: str, found: list[str]) -> None:
+    assert [group.group_id for group in _status.list_groups(cluster, pattern)] == found
 
 
 def test_a_check_passes_up_to_the_lag_that_is_allowed(cluster: Cluster, cli: Cli) -> None:
