@@ -26,12 +26,24 @@ def place_rack_aware(
 ) -> dict[int, list[int]]:
     """Place partitions on brokers, the replicas of each on as many racks as there are replicas, or racks.
 
-    If no broker has a rack, leaders go round the brokers by id. `start_index` is where in the list the leader
-    of partition 0 is, modulo the number of brokers. `shift` is how far the first follower of the first
-    partition is from its leader, less one, times the number of racks. It is one more already where the first
-    partition is a multiple of the number of brokers, but 0. What is None is drawn as by
-    `java.util.Random(seed)`, the start index first; but without a shift, as in Kafka, a start index that is
-    given is the shift, too.
+    As Kafka's `AdminUtils` does. If no broker has a rack, leaders go round the brokers by id.
+
+    Args:
+        partitions: How many there are to be.
+        replication_factor: How many replicas each of them gets.
+        racks: Broker id -> rack, None for all or for none of them.
+        start_index: Where in the list the leader of partition 0 is, modulo the number of brokers.
+        shift: How far the first follower of the first partition is from its leader, less one, times the
+            number of racks. It is one more already where the first partition is a multiple of the number of
+            brokers, but 0. Without one, a start index that is given is the shift, too, as in Kafka.
+        first_partition: The id of the first one.
+        seed: What is None is drawn as by `java.util.Random(seed)`, the start index first.
+
+    Returns:
+        Partition id -> brokers, the preferred leader first.
+
+    Raises:
+        PlacementError: There are too few brokers, only some have racks, or a number is out of range.
     """
     numbers = range(first_partition, first_partition + partitions)
     given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
