@@ -5,6 +5,7 @@ import inspect
 import re
 import shlex
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -12,15 +13,18 @@ import click
 import pytest
 import yaml
 
+from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.options import Command
 from kafka_assignors._groups.advice import REASONS as WORDS
 from kafka_assignors._groups.reasons import Kind
 from kafka_assignors._timelines.events import KINDS
+from kafka_assignors.groups import ExplainedGroup
 from kafka_assignors.testing import events
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from tests.support.pages import ROOT, listing, listings, pages, read
+from website import examples
 from website.drawings import FOLDER, pictures
 
 COORDINATOR = "docs/coordinator.md"
@@ -131,6 +135,18 @@ def test_a_command_that_needs_no_cluster_prints_what_the_page_shows(
     printed = capsys.readouterr().out
     assert printed
     assert f"\n{printed}" in read(page)
+
+
+@pytest.mark.parametrize(
+    ("group", "explained"),
+    [("billing", examples.explained_classic), ("shipping", examples.explained_consumer)],
+)
+def test_an_explained_group_is_shown_as_the_command_prints_it(
+    group: str, explained: Callable[[], ExplainedGroup]
+) -> None:
+    printed = "\n".join(explained_lines(explained())).replace("billing", group)
+    command = f"$ kafka-assignors group explain {group} --bootstrap-server kafka-1:9092"
+    assert f"{command}\n{printed}\n```" in read(COORDINATOR)
 
 
 def test_the_readmes_two_commands_are_there() -> None:
