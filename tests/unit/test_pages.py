@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from kafka_assignors._cli.group_text import explained_lines
+from kafka_assignors._cli.history_text import captured_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.options import Command
 from kafka_assignors._groups.advice import REASONS as WORDS
@@ -147,6 +148,12 @@ def test_an_explained_group_is_shown_as_the_command_prints_it(
     printed = "\n".join(explained_lines(explained())).replace("billing", group)
     command = f"$ kafka-assignors group explain {group} --bootstrap-server kafka-1:9092"
     assert f"{command}\n{printed}\n```" in read(COORDINATOR)
+
+
+def test_a_capture_is_shown_as_the_command_prints_it() -> None:
+    printed = "\n".join(captured_lines(examples.captured()))
+    command = "$ kafka-assignors history capture /srv/history --bootstrap-server kafka-1:9092"
+    assert f"{command}\n{printed}\n$" in read("docs/history.md")
 
 
 def test_the_readmes_two_commands_are_there() -> None:
