@@ -15,6 +15,7 @@ from kafka.errors import (
     FencedInstanceIdError,
     IllegalStateError,
     RebalanceInProgressError,
+    UnknownTopicOrPartitionError,
 )
 from kafka.protocol.consumer import (
     LeaveGroupRequest,
@@ -31,7 +32,7 @@ from integration_tests.support.reading_consumer import (
 from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._relied_on import new_future
-from kafka_assignors.testing import Cluster, Load, create_topic
+from kafka_assignors.testing import Cluster, Load, create_topic, delete_topic
 
 PARTITIONS = 6
 STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}
@@ -190,6 +191,56 @@ def test_with_auto_commit_no_record_is_read_twice_or_lost_as_members_come_and_go
 
     wait_for("all records", read, SECONDS)
     assert group.read_twice() == {}
+
+
+# Topics that come and go
+
+
+@pytest.mark.usefixtures("load")
+def test_a_deleted_topic_is_revoked_after_one_commit_that_the_broker_refuses(
+    kafka_cluster: Cluster, topic: str
+) -> None:
+    """kafka-python would send it again for a third of the session, and deliver nothing meanwhile."""
+    goes = create_topic(kafka_cluster, 2)
+    settings = {"enable_auto_commit": True, "auto_commit_interval_ms": 600_000}  # at revocations only
+    with application(kafka_cluster, topic, goes, **settings) as group:
+        with Load(kafka_cluster, goes, rate=100):
+            (one,) = group.started({"a": PARTITIONS + 2})
+            one.reads_on(one.held)
+        codes: list[int] = []
+        handle = one.coordinator._handle_offset_commit_response
+
+        def handles(offsets: Any, send_time: float, response: Any) -> None:
+            codes.extend(code for _, partitions in response.topics for _, code in partitions)
+            handle(offsets, send_time, response)
+
+        one.coordinator._handle_offset_commit_response = handles
+        delete_topic(kafka_cluster, goes)
+        group.settled({"a": PARTITIONS})
+        one.reads_on(one.held)
+        assert codes == [UnknownTopicOrPartitionError.errno] * 2
+        assert group.read_twice() == {}
+
+
+@pytest.mark.usefixtures("load")
+def test_a_wider_pattern_revokes_nothing_that_it_has(kafka_cluster: Cluster, topic: str) -> None:
+    with application(kafka_cluster, topic) as group:
+        one = group.consumer("a")
+        one.consumer.unsubscribe()
+        one.consumer.subscribe(pattern=f"^{topic}$", listener=one)
+        one.go()
+        group.settled({"a": PARTITIONS})
+        one.reads_on(one.held)
+        one.halt()
+        one.calls.clear()
+        new = create_topic(kafka_cluster, 2, name=f"{topic}-new")
+        one.consumer.subscribe(pattern=f"^{topic}(-new)?$", listener=one)
+        one.go()
+        group.settled({"a": PARTITIONS + 2})
+        one.reads_on([held for held in one.held if held.topic == topic])
+        changes = [(call.method, {held.topic for held in call.partitions}) for call in one.calls]
+        assert [change for change in changes if change[1]] == [("assigned", {new})]
+        assert group.read_twice() == {}
 
 
 # Membership

@@ -23,6 +23,7 @@ from kafka.errors import (
     MemberIdRequiredError,
     NodeNotReadyError,
     RebalanceInProgressError,
+    RequestTimedOutError,
     RetriableError,
     UnknownMemberIdError,
 )
@@ -55,6 +56,9 @@ _AT_ONCE: Final = (
     UnknownMemberIdError,
 )
 """Errors of a join after which the next one begins without a pause, as in `join_group_async`."""
+
+_NO_CONNECTION: Final = (KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError)
+"""Errors of a join whose own connection is refused, or never answered, as at a broker that has too many."""
 
 
 def install(coordinator: Any) -> bool:
@@ -189,11 +193,14 @@ class FlowingCoordinator(MemberCoordinator):
                 if not await self._may_begin(timer):
                     return self._delivers
                 self._begin_join()
-            while not (self._join_task.is_done or self._delivers or timer.expired):
+            task = self._join_task
+            while not (task.is_done or self._delivers or timer.expired):
                 self.heartbeat.poll()
-                await wait(self, self._join_task, 1000 * min(_LOOK, _left(timer)))
-            if not self._join_task.is_done:
+                await wait(self, task, 1000 * min(_LOOK, _left(timer)))
+            if not task.is_done:
                 return self._delivers
+            if task is not self._join_task:
+                continue  # the next poll has it: this one's application was called away, as by a signal
             if not self._may_take:
                 break
             await self._end_join()
@@ -273,7 +280,7 @@ class FlowingCoordinator(MemberCoordinator):
         flow = self._flow
         if task.failed():
             flow.on(Event.FAILED)
-            if isinstance(task.exception, KafkaConnectionError | NodeNotReadyError):
+            if isinstance(task.exception, _NO_CONNECTION):
                 self._manager.apart = False  # until one succeeds: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
@@ -295,6 +302,8 @@ class FlowingCoordinator(MemberCoordinator):
     ) -> None:
         """As ConsumerCoordinator's, after what is revoked was committed and its listener has returned."""
         self._flow.on(Event.TAKEN)
+        # Answers that no poll waited for: kafka-python would take them for today's committed offsets.
+        self._offset_fetch_futures.clear()
         self._manager.apart = True
         self._manager.close_joins()
         given = partitions_in(member_assignment_bytes)

@@ -7,7 +7,7 @@ answers still mean.
 import contextlib
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
@@ -15,12 +15,13 @@ from kafka.errors import (
     CoordinatorNotAvailableError,
     FencedInstanceIdError,
     KafkaError,
+    TooManyInFlightRequests,
+    UnknownTopicOrPartitionError,
 )
 from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
-from kafka_assignors._assignors._joins import subscribes
 from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
@@ -34,6 +35,9 @@ from kafka_assignors._assignors._relied_on import new_future, wait
 from kafka_assignors._common.escaping import get_logger
 
 log = get_logger(__name__)
+
+_MOST_COMMITS: Final = 100
+"""How many commits may wait for their answers: a revocation waits for all of them."""
 
 
 class _OvertakenError(CommitFailedError):
@@ -67,7 +71,8 @@ class MemberCoordinator(ConsumerCoordinator):
     def coordinator_dead(self, error: Any) -> None:
         """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
         super().coordinator_dead(error)
-        self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
+        if not self._heartbeat_closed:  # else all connections are being closed
+            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
 
     def reset_generation(self, member_id: str = "") -> None:
         """As BaseCoordinator's: it has fallen out of the group."""
@@ -167,11 +172,14 @@ class MemberCoordinator(ConsumerCoordinator):
         Raises:
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked meanwhile;
                 the others' offsets are committed nevertheless.
+            TooManyInFlightRequests: So many commits wait that their answers come too late to be of use.
         """
         if not self._subscription.partitions_auto_assigned():
             await super()._send_offset_commit_request(offsets)
             return
         flow, commit = self._flow, Commit(self._subscription, offsets, new_future(self))
+        if len(flow.commits) >= _MOST_COMMITS:
+            raise TooManyInFlightRequests(f"{_MOST_COMMITS} commits wait for their answers: ask for fewer")
         earlier = flow.commits[-1:]
         flow.commits.append(commit)
         try:
@@ -194,7 +202,10 @@ class MemberCoordinator(ConsumerCoordinator):
             raise CommitFailedError(revoked_text(commit.revoked))
 
     def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
-        """As ConsumerCoordinator's, but for an answer that a join overtook."""
+        """As ConsumerCoordinator's, but for an answer that a join overtook, or of deleted topics.
+
+        kafka-python commits to a deleted topic again and again, and its revocation would wait for that.
+        """
         if self._subscription.partitions_auto_assigned():
             # Of a commit that somebody sent by kafka-python's own method, only the past is certain.
             sender = self._sender(offsets.sent_in) if isinstance(offsets, Commit) else Sender.OLDER
@@ -207,11 +218,23 @@ class MemberCoordinator(ConsumerCoordinator):
                 )
             if Verdict.OVERTAKEN in verdicts:
                 raise _OvertakenError("a rebalance came between the commit and its answer")
+            if codes <= {0, UnknownTopicOrPartitionError.errno} and any(codes) and self._reads_none(response):
+                raise CommitFailedError("topics were deleted whose partitions are revoked")
         try:
             super()._handle_offset_commit_response(offsets, send_time, response)
         except FencedInstanceIdError:
             self._lose_to_namesake()
             raise
+
+    def _reads_none(self, response: Any) -> bool:
+        """Whether the partitions that the answer to a commit refuses give no records, as they are revoked."""
+        refused = (
+            TopicPartition(topic, partition)
+            for topic, partitions in response.topics
+            for partition, code in partitions
+            if code
+        )
+        return not any(map(self._subscription.is_fetchable, refused))
 
     # What is given up ------------------------------------------------------------------------------------
 
@@ -228,18 +251,29 @@ class MemberCoordinator(ConsumerCoordinator):
         if not self._subscription.partitions_auto_assigned():
             super().maybe_auto_commit_offsets_now()
             return
-        self._maybe_auto_commit_offsets_sync(timeout_ms=self._patience)
+        held = self._subscription.assigned_partitions()
+        self._subscription.mark_pending_revocation(held)
+        self._net.run(self._commit_before_revoking, held)
         with contextlib.suppress(KafkaError):  # the listener's, which kafka-python has logged
             self._net.run(self._on_close_prepare_async)
         self.request_rejoin()
 
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
-        held = self._subscription.assigned_partitions()
-        if held and (self._generation.is_lost() or not subscribes(self, held)):
+        subscription = self._subscription
+        held = subscription.assigned_partitions()
+        if held and self._generation.is_lost():
             await self._on_join_prepare_async(
                 self._generation.generation_id, self._generation.member_id, timeout_ms=self._patience
             )
+            return
+        if held and subscription.subscribed_pattern and not subscription.subscription:
+            # The topics of a new pattern are known with the next metadata, for which kafka-python waits, too.
+            await wait(self, self._cluster.request_update(), self.config["request_timeout_ms"])
+        topics = subscription.subscription or ()
+        error = await self._revoke({one for one in held if one.topic not in topics})
+        if error is not None:
+            raise KafkaError("User rebalance callback throws an error") from error
 
     async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
         """Stop delivery, commit, call the listener and give partitions up. Returns what the listener raised.

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import CommitFailedError, KafkaConnectionError, KafkaError, NodeNotReadyError
+from kafka.errors import (
+    CommitFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
 from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest
 from kafka.structs import OffsetAndMetadata
@@ -408,7 +415,9 @@ def test_a_join_whose_sync_was_refused_begins_again_without_a_poll_if_nothing_is
     assert len(times(group, "slow", Joining, since)) == (0 if narrows else 1)
 
 
-@pytest.mark.parametrize("error", [KafkaConnectionError, NodeNotReadyError])
+@pytest.mark.parametrize(
+    "error", [KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError]
+)
 def test_after_a_join_that_could_not_connect_none_is_apart_until_one_succeeds(
     group: Simulation, alone: Any, error: type[KafkaError]
 ) -> None:

@@ -22,7 +22,9 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
+    TooManyInFlightRequests,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from kafka.future import Future
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
@@ -60,6 +62,7 @@ def unconnected(kind: type[ConsumerCoordinator] = ConsumerCoordinator) -> Any:
         "max_poll_interval_ms": 60_000,
     }
     coordinator._manager = SimpleNamespace(of="the client")
+    coordinator._offset_fetch_futures = {}
     return coordinator
 
 
@@ -456,6 +459,61 @@ def test_a_commit_that_somebody_sent_by_kafka_pythons_own_method_is_of_the_past(
     assert (resets_to != []) is resets
 
 
+@pytest.mark.parametrize(
+    ("codes", "revoked", "error"),
+    [
+        pytest.param([0, 3], {T1}, CommitFailedError, id="of a topic that is gone"),
+        pytest.param([3, 3], {T1}, UnknownTopicOrPartitionError, id="and of one that is kept"),
+        pytest.param([15, 3], {T1}, CoordinatorNotAvailableError, id="beside another error"),
+    ],
+)
+def test_a_commit_to_a_deleted_topic_is_not_sent_again_while_it_is_revoked(
+    asked: Any, codes: list[int], revoked: set[TopicPartition], error: type[KafkaError]
+) -> None:
+    asked._consumer_sensors, asked.coordinator_dead = None, lambda _: None
+    asked._subscription.assign_from_subscribed([T0, T1])
+    asked._subscription.seek(T0, 7)
+    asked._subscription.seek(T1, 7)
+    asked._subscription.mark_pending_revocation(revoked)
+    response = SimpleNamespace(topics=[("t", [*enumerate(codes)])])
+    offsets = {one: OffsetAndMetadata(7, "", -1) for one in (T0, T1)}
+    with pytest.raises(error) as caught:
+        asked._handle_offset_commit_response(offsets, 0.0, response)
+    assert type(caught.value) is error
+
+
+def test_more_commits_than_can_be_answered_in_time_are_refused(asked: Any) -> None:
+    asked._net.create_future = Future
+    asked._flow.commits = waiting = [SimpleNamespace(done=Future()) for _ in range(100)]
+    with pytest.raises(TooManyInFlightRequests, match="100 commits wait for their answers: ask for fewer"):
+        asyncio.run(asked._send_offset_commit_request({T0: OffsetAndMetadata(7, "", -1)}))
+    assert asked._flow.commits == waiting
+
+
+def test_a_poll_that_ends_while_an_earlier_one_still_steps_takes_the_join_from_it(asked: Any) -> None:
+    """As a signal's handler that raises leaves the earlier one's step in the I/O thread."""
+    asked.rejoin_needed, asked._join_task = True, SimpleNamespace(is_done=False)
+
+    async def wait_for(task: Any, timeout_ms: float) -> None:
+        del timeout_ms
+        task.is_done, asked._join_task, asked.rejoin_needed = True, None, False
+
+    asked._manager._manager = SimpleNamespace(wait_for=wait_for)
+    assert asyncio.run(asked._step(5000))
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_dead_coordinators_joins_are_ended_but_not_while_the_consumer_closes(
+    asked: Any, monkeypatch: pytest.MonkeyPatch, *, closing: bool
+) -> None:
+    monkeypatch.setattr(ConsumerCoordinator, "coordinator_dead", lambda *_: None)
+    called: list[Any] = []
+    asked._heartbeat_closed = closing
+    asked._manager._manager = SimpleNamespace(call_soon=called.append)
+    asked.coordinator_dead("it is gone")
+    assert called == [asked._manager.close_joins] * (not closing)
+
+
 def test_a_join_looks_for_its_coordinator_and_for_topics_of_a_pattern_first(asked: Any) -> None:
     done: list[Any] = []
 
@@ -545,7 +603,6 @@ def test_topics_that_go_while_a_listener_works_go_with_the_rest(holding: Any) ->
     ("held", "topics", "generation", "gives_up"),
     [
         pytest.param([T0], ["t"], MEMBER, False, id="keeps all"),
-        pytest.param([T0], ["u"], MEMBER, True, id="topics that it left"),
         pytest.param([T0], ["t"], Generation.NO_GENERATION, True, id="fell out"),
         pytest.param([], ["t"], Generation.NO_GENERATION, False, id="has nothing"),
     ],
@@ -563,6 +620,35 @@ def test_what_must_not_be_held_is_given_up_before_a_join(
     asked._subscription.subscription, asked._generation = {*topics}, generation
     asyncio.run(asked._give_up())
     assert given_up == [(generation.generation_id, generation.member_id, 3000)] * gives_up
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_topics_that_it_left_are_revoked_before_a_join(holding: Any, *, raises: bool) -> None:
+    holding._subscription.subscription = {"t"}
+    if raises:
+        holding.listener.does = lambda: 1 / 0
+    with pytest.raises(KafkaError, match="callback throws") if raises else contextlib.nullcontext():
+        asyncio.run(holding._give_up())
+    assert holding.did == [("committed", {U0}), ("revoked", {U0})]
+    assert holding._subscription.assigned_partitions() == {T0, T1}
+
+
+def test_topics_of_a_new_pattern_are_known_before_any_is_given_up(holding: Any) -> None:
+    async def wait_for(future: Any, timeout_ms: float) -> None:
+        assert (future, timeout_ms) == ("topics", 300)
+        holding._subscription.subscription = {"t"}
+
+    holding._manager._manager = SimpleNamespace(wait_for=wait_for)
+    holding._cluster = SimpleNamespace(request_update=lambda: "topics")
+    holding.config["request_timeout_ms"] = 300
+    holding._subscription.unsubscribe()
+    holding._subscription.subscribe(pattern="t.*", listener=holding.listener)
+    holding._subscription.subscription = {"t", "u"}
+    holding._subscription.assign_from_subscribed([T0, T1, U0])
+    holding._subscription.subscribe(pattern="t.*", listener=holding.listener)
+    assert holding._subscription.subscription == set()
+    asyncio.run(holding._give_up())
+    assert holding.did == [("committed", {U0}), ("revoked", {U0})]
 
 
 @pytest.mark.parametrize("auto", [False, True])
@@ -592,19 +678,17 @@ def test_commits_on_their_way_are_answered_before_what_was_consumed_is_committed
 
 @pytest.mark.parametrize("raises", [False, True])
 def test_who_unsubscribes_commits_and_revokes_all(asked: Any, *, raises: bool) -> None:
-    def run(step: Any) -> None:
-        asked.did.append(step.__name__)
-        if raises:  # what the listener raised
+    def run(step: Any, *given: Any) -> None:
+        assert not asked._subscription.is_fetchable(T0)
+        asked.did.append((step.__name__, *given))
+        if raises and not given:  # what the listener raised
             raise KafkaError
 
     asked._net = SimpleNamespace(run=run)
-
-    def commit(timeout_ms: float) -> None:
-        asked.did.append(timeout_ms)
-
-    asked._maybe_auto_commit_offsets_sync = commit
+    asked._subscription.assign_from_subscribed([T0])
+    asked._subscription.seek(T0, 7)
     asked.maybe_auto_commit_offsets_now()
-    assert asked.did == [3000, "_on_close_prepare_async"]
+    assert asked.did == [("_commit_before_revoking", {T0}), ("_on_close_prepare_async",)]
     assert asked.rejoin_needed
     assert asked._flow.asked_again
 
@@ -672,7 +756,9 @@ def take(coordinator: Any, given: bytes = WITHOUT_U0) -> None:
 def test_what_an_assignment_leaves_out_is_revoked_first_and_then_joined_for(
     joined: Any, *, given: bytes, given_up: list[Any], rejoins: bool, refused: int | None
 ) -> None:
+    joined._offset_fetch_futures[frozenset([T0])] = "an answer that nobody waited for"
     take(joined, given)
+    assert joined._offset_fetch_futures == {}
     assert joined.did == ["joins closed", *given_up, TAKEN_IN_8, "listens"]
     assert (joined._flow.phase, joined._manager.apart) == (Phase.STABLE, True)
     assert joined.rejoin_needed is rejoins
