@@ -39,14 +39,18 @@ class Cluster:
         read = {} if command_config is None else read_command_config(Path(command_config))
         self.settings: Mapping[str, Any] = {**read, **(settings or {})}
         self._admin: Admin | None = None
+        self._entered = 0  # contexts, of which one may be within another
 
     def __enter__(self) -> Self:
-        self._admin = Admin(self.bootstrap_servers, self.settings)
+        if self._admin is None:
+            self._admin = Admin(self.bootstrap_servers, self.settings)
+        self._entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:
-        admin, self._admin = self._admin, None
-        if admin is not None:
+        self._entered -= 1
+        if self._admin is not None and not self._entered:
+            admin, self._admin = self._admin, None
             admin.close()
 
     @contextmanager

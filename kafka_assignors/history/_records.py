@@ -108,8 +108,9 @@ class Selection:
             yield selected
 
     def _is_meant(self, group: str) -> bool:
-        is_named = not self.groups or group in self.groups
-        return is_named or any(fnmatchcase(group, pattern) for pattern in self.groups)
+        patterns = (self.groups,) if isinstance(self.groups, str) else self.groups  # else one a letter
+        is_named = not patterns or group in patterns
+        return is_named or any(fnmatchcase(group, pattern) for pattern in patterns)
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:

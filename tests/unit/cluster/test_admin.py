@@ -14,7 +14,7 @@ from kafka.errors import (
 
 from kafka_assignors._cluster import admin as module
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
-from kafka_assignors._cluster.handle import Cluster
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._cluster.reaching import Found
 from kafka_assignors._common import waiting
 
@@ -45,6 +45,24 @@ def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
 
 def test_servers_may_have_commas_between_them() -> None:
     assert Cluster("a:1,b:2").bootstrap_servers == ("a:1", "b:2")
+
+
+def test_a_cluster_stays_connected_to_the_end_of_the_outer_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(monkeypatch, clients := Clients(("kafka-1", 9092)))
+    closed: list[str] = []
+    monkeypatch.setattr(Admin, "close", lambda _: closed.append("closed"))
+    clients.asked.clear()
+    cluster = Cluster("kafka-1:9092")
+    with cluster:
+        with cluster, connect(cluster):
+            pass
+        assert closed == []
+        with connect(cluster):
+            pass
+    assert (clients.asked, closed) == ([["kafka-1:9092"]], ["closed"])
+    with connect(cluster):
+        pass
+    assert (clients.asked, closed) == ([["kafka-1:9092"]] * 2, ["closed"] * 2)
 
 
 def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(

@@ -76,6 +76,13 @@ def test_a_group_whose_name_is_a_pattern_is_chosen_by_its_name(name: str) -> Non
     assert found["group"].to_pylist() == [name]
 
 
+def test_one_pattern_may_be_a_text() -> None:
+    keys = [group_metadata_key(one) for one in ("orders-1", "other")]
+    rows = batch_of([row(key, b"", offset=number) for number, key in enumerate(keys)])
+    (found,) = Selection(groups="orders-*").of([rows])
+    assert found["group"].to_pylist() == ["orders-1"]
+
+
 def test_records_that_take_too_much_room_are_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
