@@ -1,7 +1,8 @@
 """What a group is expected to have done, asserted on its timeline."""
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, Never, Self
 
 from kafka import TopicPartition
@@ -171,6 +172,7 @@ class TimelineAssertions(TimelineFacts):
             f"partitions were without {'an owner' if by == 'ownership' else 'records'}"
             f" for longer than {ms:g} ms",
             _why_long(self, long),
+            count=len(long),
             since=start,
             until=start + seconds,
             partitions=[partition for _, _, partition in long],
@@ -199,9 +201,10 @@ class TimelineAssertions(TimelineFacts):
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count, total = sum(map(len, missing.values())), sum(produced.values())
         word, counts = losses.what_counts(self)
-        faults = [*losses.why_missing(self, missing, produced)]
         headline = f"{count} of {total} records were not {word} ({counts})"
-        _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
+        faults = losses.why_missing(self, missing, produced)
+        since = min(times, default=None)
+        _fail(self, headline, faults, count=len(missing), since=since, partitions=missing)
 
     def assert_no_duplicates(self, *, at_most: int = 0) -> None:
         """No record came twice; what counts is as in `assert_all_consumed`.
@@ -220,11 +223,11 @@ class TimelineAssertions(TimelineFacts):
             word, counts = losses.what_counts(self)
             allowed = f", and at most {at_most} may be" if at_most else ""
             headline = f"{sum(duplicates.values())} records were {word} more than once{allowed} ({counts})"
-            faults = [
+            faults = (
                 losses.named(partition, str(count), losses.why_twice(self, partition))
                 for partition, count in sorted(duplicates.items())
-            ]
-            _fail(self, headline, faults, partitions=duplicates)
+            )
+            _fail(self, headline, faults, count=len(duplicates), partitions=duplicates)
 
     def assert_in_order(self) -> None:
         """Each member took the records of a partition by ascending offsets; what counts is as above.
@@ -241,11 +244,11 @@ class TimelineAssertions(TimelineFacts):
         if wrong:
             word, counts = losses.what_counts(self)
             headline = f"records of a partition were {word} out of order ({counts})"
-            faults = [
+            faults = (
                 losses.named(partition, *losses.why_backward(self, partition, each))
                 for partition, each in wrong.items()
-            ]
-            _fail(self, headline, faults, partitions=wrong)
+            )
+            _fail(self, headline, faults, count=len(wrong), partitions=wrong)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
         """When a member's listener had returned, it had released all it held for revoked partitions.
@@ -344,15 +347,14 @@ def _what_moved(one: Settled) -> str:
     return f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
 
 
-def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicPartition]]) -> list[str]:
+def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicPartition]]) -> Iterator[str]:
     """Pauses in words; reasons that several in a row share are named once."""
-    faults, named_before = [], list[str]()
+    named_before = list[str]()
     for lasted, begun, partition in long:
         reasons = why_paused(timeline, begun, begun + lasted)
         took = f"{1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
-        faults.append(losses.named(partition, took, [] if reasons == named_before else reasons))
+        yield losses.named(partition, took, [] if reasons == named_before else reasons)
         named_before = reasons
-    return faults
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:
@@ -479,20 +481,27 @@ def _without_records(timeline: TimelineFacts, since: float | None, until: float 
 def _fail(
     timeline: TimelineFacts,
     headline: str,
-    faults: Sequence[str],
+    faults: Iterable[str],
     *,
+    count: int | None = None,
     since: float | None = None,
     until: float | None = None,
     partitions: Iterable[TopicPartition] | None = None,
 ) -> Never:
-    """Show a part of the timeline below what is wrong in it: by default all of it."""
+    """Show a part of the timeline below what is wrong in it: by default all of it.
+
+    If their `count` is given, only as many faults are asked for as are shown: each can take long to explain.
+    """
+    if count is None:
+        faults = [*faults]
+        count = len(faults)
     since = timeline.begin if since is None else since
     until = timeline.end if until is None else until
     if partitions is None:
         partitions = {one.partition for one in timeline.ownership()}
-    shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
-    if len(faults) > _FAULTS_SHOWN:
-        shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")
+    shown = [f"  {fault}" for fault in itertools.islice(faults, _FAULTS_SHOWN)]
+    if count > _FAULTS_SHOWN:
+        shown.append(f"  … and {count - _FAULTS_SHOWN} more")
     around = max(_AROUND * (until - since), 0.05)
     rows = sorted(set(partitions))[:_ROWS_SHOWN]
     begin, end = max(since - around, timeline.begin), min(until + around, timeline.end)
