@@ -202,7 +202,8 @@ def plan(
         certify: Whether to find out if the plan could be better.
 
     Raises:
-        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
+        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`. Or the group
+            has no members.
     """
     if assignor not in _PLANNERS:
         raise NoPlannerError(f"there is no planner {assignor!r}; choose one of {', '.join(_PLANNERS)}")
@@ -217,6 +218,8 @@ def plan(
         given["load"], certify = group.load, False
     if isinstance(group, GroupFile):
         notes, group = group.notes, group.group
+    if not len(group.members):
+        raise NoPlannerError("the group has no members: there is nobody to plan for")
     began = time.perf_counter()
     made: Plan = load(str(STRATEGIES[assignor].planner))(group, **given)
     check(made, group)
