@@ -61,13 +61,19 @@ class TimelineFacts:
     @property
     def members(self) -> tuple[str, ...]:
         """The members by their first events."""
-        return tuple(dict.fromkeys(event.member for event in self.events))
+        return tuple(self._by_member)
+
+    @cached_property
+    def _by_member(self) -> Mapping[str, list[Event]]:
+        found: dict[str, list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[event.member].append(event)
+        return found
 
     def of(self, *kinds: type[Kind], member: str | None = None) -> tuple[Kind, ...]:
         """The events of these types, of one member or of all."""
-        return tuple(
-            event for event in self.events if isinstance(event, kinds) and member in (None, event.member)
-        )
+        among = self.events if member is None else self._by_member.get(member, ())
+        return tuple(event for event in among if isinstance(event, kinds))
 
     # Ownership
 
