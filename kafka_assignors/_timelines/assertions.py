@@ -117,10 +117,10 @@ class TimelineAssertions(TimelineFacts):
         """
         _look_for_owners(self, reading)
         if reading == "callback":
-            found = _twice_at_once(self)
+            found = [*_twice_at_once(self)]
             headline = "two members' applications had the same partitions at once"
         else:
-            found = _twice_in_a_generation(self)
+            found = [*_twice_in_a_generation(self)]
             headline = "two members of a generation were given the same partitions"
         if found:
             since, until, _, _ = found[0]
@@ -433,25 +433,21 @@ _Twice = tuple[float, float, TopicPartition, str]
 """From when to when a partition had two owners, and that in words."""
 
 
-def _twice_at_once(timeline: TimelineFacts) -> list[_Twice]:
-    found = []
+def _twice_at_once(timeline: TimelineFacts) -> Iterator[_Twice]:
     for one in timeline.overlaps("callback"):
         lasted = f"{1000 * one.seconds:.0f} ms, from {one.start - timeline.begin:.3f} s"
         fault = f"{name_of(one.partition)}: {' and '.join(one.members)} for {lasted}"
-        found.append((one.start, one.start + one.seconds, one.partition, fault))
-    return found
+        yield one.start, one.start + one.seconds, one.partition, fault
 
 
-def _twice_in_a_generation(timeline: TimelineFacts) -> list[_Twice]:
+def _twice_in_a_generation(timeline: TimelineFacts) -> Iterator[_Twice]:
     # Not by times: if one died before the other knew, it is an assignor's error all the same.
-    found = []
     twice = timeline.double_assigned()
     for one in timeline.rebalances:
         for partition in sorted(twice.get(one.generation, ())):
             owners = " and ".join(name for name, owned in one.assignments.items() if partition in owned)
             fault = f"{name_of(partition)}: {owners} in generation {one.generation}"
-            found.append((one.start, one.end, partition, fault))
-    return found
+            yield one.start, one.end, partition, fault
 
 
 _Pause = tuple[TopicPartition, float, float]

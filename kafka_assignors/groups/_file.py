@@ -145,9 +145,10 @@ def _first(node: Node, what: str) -> tuple[int, ...]:
 
 
 def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
-    items = node.items(f"a list of {partitions} lists of racks, one for each partition")
+    what = f"a list of {partitions} lists of racks, one for each partition"
+    items = node.items(what)
     if len(items) != partitions:
-        node.expected(f"a list of {partitions} lists of racks, one for each partition")
+        node.expected(what)
     return tuple(
         frozenset(rack.text("the name of a rack") for rack in item.items("a list of the racks of replicas"))
         for item in items
@@ -184,14 +185,11 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
 def _check_instances(nodes: Mapping[str, Node], members: list[Member]) -> None:
     seen: dict[str, str] = {}
     for member in members:
-        if member.instance_id is None:
-            continue
-        if member.instance_id in seen:
+        own = member.instance_id
+        if own is not None and (first := seen.setdefault(own, member.member_id)) != member.member_id:
             nodes[member.member_id].fail(
-                f"instance_id must differ from the others', but {member.instance_id} is "
-                f"{seen[member.instance_id]}'s already"
+                f"instance_id must differ from the others', but {own} is {first}'s already"
             )
-        seen[member.instance_id] = member.member_id
 
 
 def _notes(group: Group, topics: Mapping[str, _Topic], members: list[Member]) -> Iterator[str]:
