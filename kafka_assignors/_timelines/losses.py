@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -67,9 +68,11 @@ def _polled_only(records: PartitionRecords, member: str, offsets: Sequence[int])
 def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
     """By which committed position each of these offsets was passed, the first such commit of each."""
     found: dict[int, list[int]] = {}
+    # Up to each commit: where it first exceeds an offset, that commit is the first to do so.
+    highest = [*itertools.accumulate(positions, max)]
     for offset in offsets:
-        if (position := next((one for one in positions if one > offset), None)) is not None:
-            found.setdefault(position, []).append(offset)
+        if (first := bisect_right(highest, offset)) < len(highest):
+            found.setdefault(highest[first], []).append(offset)
     if len(found) == 1 and [*found.values()] == [[*offsets]]:
         return str(*found)
     shown = [f"{position} past {in_ranges(passed)}" for position, passed in found.items()]
