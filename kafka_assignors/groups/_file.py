@@ -48,11 +48,12 @@ class GroupFile:
             for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
         ]
         _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
-        weights = self.group.weights
+        mean = self.group.weights.mean()
+        seconds = cost / 1e6 / mean  # a member of weight 1 takes the cost, one of speed 1 has the mean weight
         return Load(
-            arriving=rate * cost / 1e6,
-            waiting=lag * cost / 1e6,
-            speed=weights / weights.mean(),
+            arriving=rate * seconds,
+            waiting=lag * seconds,
+            speed=self.group.weights / mean,
             stays=np.zeros(self.group.size, dtype=np.bool_),
         )
 
