@@ -204,7 +204,7 @@ class TimelineAssertions(TimelineFacts):
         headline = f"{count} of {total} records were not {word} ({counts})"
         faults = losses.why_missing(self, missing, produced)
         since = min(times, default=None)
-        _fail(self, headline, faults, count=len(missing), since=since, partitions=missing)
+        _fail(self, headline, faults, count=len(missing), since=since, partitions=sorted(missing))
 
     def assert_no_duplicates(self, *, at_most: int = 0) -> None:
         """No record came twice; what counts is as in `assert_all_consumed`.
@@ -227,7 +227,7 @@ class TimelineAssertions(TimelineFacts):
                 losses.named(partition, str(count), losses.why_twice(self, partition))
                 for partition, count in sorted(duplicates.items())
             )
-            _fail(self, headline, faults, count=len(duplicates), partitions=duplicates)
+            _fail(self, headline, faults, count=len(duplicates), partitions=sorted(duplicates))
 
     def assert_in_order(self) -> None:
         """Each member took the records of a partition by ascending offsets; what counts is as above.
@@ -338,7 +338,7 @@ class TimelineAssertions(TimelineFacts):
                 faults,
                 since=newer[0].start,
                 until=newer[-1].end,
-                partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
+                partitions=sorted(frozenset[TopicPartition]().union(*newer[-1].assignments.values())),
             )
 
 
@@ -393,7 +393,7 @@ def _balance(
     rebalance: SeenRebalance,
     partitions: Collection[TopicPartition],
     weights: Weights,
-) -> tuple[str, list[str], Collection[TopicPartition]]:
+) -> tuple[str, list[str], list[TopicPartition]]:
     """What is wrong with the balance of a generation, and the partitions that it is about."""
     identity = timeline.identity
     # A static member that restarts in a generation is in it once.
@@ -411,7 +411,8 @@ def _balance(
         if len(found) != 1
     ]
     if faults:
-        return f"generation {rebalance.generation} does not give each partition to one member", faults, owners
+        headline = f"generation {rebalance.generation} does not give each partition to one member"
+        return headline, faults, sorted(owners)
     plan = best_plan(owners, topics, holdings, weights=weights)
     loads = {member: len(owned) for member, owned in holdings.items()}
     best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
@@ -426,7 +427,7 @@ def _balance(
         f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
         f" {_loads(best.values())}, and it has {_loads(loads.values())}"
     )
-    return headline, faults, owners
+    return headline, faults, sorted(owners)
 
 
 _Twice = tuple[float, float, TopicPartition, str]
@@ -484,7 +485,7 @@ def _fail(
     until: float | None = None,
     partitions: Iterable[TopicPartition] | None = None,
 ) -> Never:
-    """Show a part of the timeline below what is wrong in it: by default all of it.
+    """Show a part of the timeline below what is wrong in it: by default all; of many partitions the first.
 
     If their `count` is given, only as many faults are asked for as are shown: each can take long to explain.
     """
@@ -494,12 +495,12 @@ def _fail(
     since = timeline.begin if since is None else since
     until = timeline.end if until is None else until
     if partitions is None:
-        partitions = {one.partition for one in timeline.ownership()}
+        partitions = sorted(one.partition for one in timeline.ownership())
     shown = [f"  {fault}" for fault in itertools.islice(faults, _FAULTS_SHOWN)]
     if count > _FAULTS_SHOWN:
         shown.append(f"  … and {count - _FAULTS_SHOWN} more")
     around = max(_AROUND * (until - since), 0.05)
-    rows = sorted(set(partitions))[:_ROWS_SHOWN]
+    rows = sorted(itertools.islice(dict.fromkeys(partitions), _ROWS_SHOWN))
     begin, end = max(since - around, timeline.begin), min(until + around, timeline.end)
     parts = [headline + ":", *shown, ""]
     if rows:

@@ -678,13 +678,15 @@ def test_of_many_partitions_the_first_are_explained_and_the_rest_counted(
 
     monkeypatch.setattr(assertions, "why_paused", why_paused)
     owned = [TopicPartition("t", number) for number in range(50)]
-    timeline = lived(event(0, "a", "assigned", *owned), event(1, "a", "lost", *owned), end=9)
+    again = [event(3 + number / 10, "b", "assigned", one) for number, one in enumerate(owned)]
+    timeline = lived(event(0, "a", "assigned", *owned), event(1, "a", "lost", *owned), *again)
     lines = message(lambda: timeline.assert_paused_at_most(1000)).splitlines()
     assert [line.split(":")[0].strip() for line in lines[1:12]] == [
-        *(f"t-{number}" for number in range(10)),
+        *(f"t-{number}" for number in range(49, 39, -1)),
         "… and 40 more",
     ]
     assert explained == [1.0] * 10
+    assert [line.split()[0] for line in lines[15:27]] == [f"t-{number}" for number in range(38, 50)]
 
 
 # Errors -----------------------------------------------------------------------------------------------
