@@ -42,13 +42,13 @@ class PartitionRecords:
         return position, f"{position}, by {commits[-1].member} {self.at(commits[-1].time)}"
 
     def _calls(self, member: str, until: float) -> list[events.Assigned | events.Revoked | events.Lost]:
-        called = self.timeline.callbacks.get((member, self.partition), ())
-        return [one for one in called if one.time <= until]
+        called = self.timeline.callbacks.get((member, self.partition), [])
+        return called[: bisect_right(called, until, key=lambda one: one.time)]
 
     def assigned_at(self, member: str, until: float) -> float:
         """When a member got the partition for the last time until then; -inf, where nothing says so."""
-        called = self._calls(member, until)
-        return max((one.time for one in called if isinstance(one, events.Assigned)), default=-math.inf)
+        called = reversed(self._calls(member, until))
+        return next((one.time for one in called if isinstance(one, events.Assigned)), -math.inf)
 
     def taken_from(self, member: str, at: float) -> events.Revoked | events.Lost | None:
         """How a member no longer had the partition at that time; None if it had it."""
