@@ -45,10 +45,10 @@ class PartitionRecords:
         called = self.timeline.callbacks.get((member, self.partition), [])
         return called[: bisect_right(called, until, key=lambda one: one.time)]
 
-    def assigned_at(self, member: str, until: float) -> float:
-        """When a member got the partition for the last time until then; -inf, where nothing says so."""
+    def assigned_at(self, member: str, until: float, default: float = -math.inf) -> float:
+        """When a member last got the partition until then; the default, where nothing says so."""
         called = reversed(self._calls(member, until))
-        return next((one.time for one in called if isinstance(one, events.Assigned)), -math.inf)
+        return next((one.time for one in called if isinstance(one, events.Assigned)), default)
 
     def taken_from(self, member: str, at: float) -> events.Revoked | events.Lost | None:
         """How a member no longer had the partition at that time; None if it had it."""

@@ -89,7 +89,7 @@ def _never_polled(records: PartitionRecords, offsets: Sequence[int]) -> str:
         if sought := records.how_it_came_to(member, first, time=time):
             return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
-        until = _began(records, member, time)
+        until = records.assigned_at(member, time, default=time)
         settings = records.timeline.of(events.Configured, member=member)
         reset = settings[-1].auto_offset_reset if settings else ""
         how = f", and auto_offset_reset={reset}" if reset else ", see auto_offset_reset"
@@ -268,7 +268,7 @@ def _twice_by_itself(records: PartitionRecords, again: _Again, *, since: float, 
 
 def _got_again(records: PartitionRecords, again: _Again) -> str:
     before, now, time, offsets = again
-    position, last = records.last_commit(_began(records, now, time))
+    position, last = records.last_commit(records.assigned_at(now, time, default=time))
     if not last:
         what = "and had committed nothing"
     elif position > min(offsets):
@@ -307,12 +307,6 @@ def _failed_commit(records: PartitionRecords, member: str, time: float) -> str:
     newer = [had for had in timeline.rebalances if had.generation > generation and had.end <= one.time]
     group = f"; the group was in generation {newer[-1].generation} by then" if newer else ""
     return f"{text}, as of generation {generation}, failed: {one.text}{group}"
-
-
-def _began(records: PartitionRecords, member: str, time: float) -> float:
-    """When a member got the partition that it had at a time; that time, where nothing says so."""
-    began = records.assigned_at(member, time)
-    return time if began == -math.inf else began
 
 
 def _end_of(timeline: TimelineFacts, member: str) -> str:
