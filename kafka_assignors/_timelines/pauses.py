@@ -33,9 +33,8 @@ def why_paused(timeline: TimelineFacts, start: float, end: float) -> list[str]:
 
     What took most of that time comes first. Nothing, if no member reported anything that lasts.
     """
-    members = [_Member(timeline, name) for name in timeline.members]
-    causes = itertools.chain.from_iterable(member.causes() for member in members)
-    causes = [*causes, *_storms(timeline, start, end), *_of_one_instance_id(timeline)]
+    own = itertools.chain.from_iterable(_Member(timeline, name).causes() for name in timeline.members)
+    causes = [*own, *_storms(timeline, start, end), *_of_one_instance_id(timeline)]
     within = [(min(cause.end, end) - max(cause.start, start), cause) for cause in causes]
     found = [(took, cause) for took, cause in within if took > 0 and took >= _SHARE * (end - start)]
     found.sort(key=lambda one: (-one[0], one[1].start))
