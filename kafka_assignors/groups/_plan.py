@@ -202,8 +202,7 @@ def plan(
         certify: Whether to find out if the plan could be better.
 
     Raises:
-        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`. Or the group
-            has no members.
+        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
     """
     if assignor not in _PLANNERS:
         raise NoPlannerError(f"there is no planner {assignor!r}; choose one of {', '.join(_PLANNERS)}")
