@@ -173,14 +173,13 @@ def read_text(name: str) -> str:
     try:
         with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
-        text = content.decode("utf-8-sig")
+        if len(content) > _MOST_BYTES:  # and maybe cut within a character
+            raise FileError(f"{file}: larger than {_MOST_BYTES // 2**20} MiB")
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: byte {error.start} is not UTF-8") from error
-    if len(content) > _MOST_BYTES:
-        raise FileError(f"{file}: larger than {_MOST_BYTES // 2**20} MiB")
-    return text
 
 
 def parse_json(file: str, text: str) -> Node:

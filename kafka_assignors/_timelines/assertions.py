@@ -1,7 +1,8 @@
 """What a group is expected to have done, asserted on its timeline."""
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, Never, Self
 
 from kafka import TopicPartition
@@ -116,10 +117,10 @@ class TimelineAssertions(TimelineFacts):
         """
         _look_for_owners(self, reading)
         if reading == "callback":
-            found = _twice_at_once(self)
+            found = [*_twice_at_once(self)]
             headline = "two members' applications had the same partitions at once"
         else:
-            found = _twice_in_a_generation(self)
+            found = [*_twice_in_a_generation(self)]
             headline = "two members of a generation were given the same partitions"
         if found:
             since, until, _, _ = found[0]
@@ -171,6 +172,7 @@ class TimelineAssertions(TimelineFacts):
             f"partitions were without {'an owner' if by == 'ownership' else 'records'}"
             f" for longer than {ms:g} ms",
             _why_long(self, long),
+            count=len(long),
             since=start,
             until=start + seconds,
             partitions=[partition for _, _, partition in long],
@@ -199,9 +201,10 @@ class TimelineAssertions(TimelineFacts):
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count, total = sum(map(len, missing.values())), sum(produced.values())
         word, counts = losses.what_counts(self)
-        faults = [*losses.why_missing(self, missing, produced)]
         headline = f"{count} of {total} records were not {word} ({counts})"
-        _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
+        faults = losses.why_missing(self, missing, produced)
+        since = min(times, default=None)
+        _fail(self, headline, faults, count=len(missing), since=since, partitions=sorted(missing))
 
     def assert_no_duplicates(self, *, at_most: int = 0) -> None:
         """No record came twice; what counts is as in `assert_all_consumed`.
@@ -220,11 +223,11 @@ class TimelineAssertions(TimelineFacts):
             word, counts = losses.what_counts(self)
             allowed = f", and at most {at_most} may be" if at_most else ""
             headline = f"{sum(duplicates.values())} records were {word} more than once{allowed} ({counts})"
-            faults = [
+            faults = (
                 losses.named(partition, str(count), losses.why_twice(self, partition))
                 for partition, count in sorted(duplicates.items())
-            ]
-            _fail(self, headline, faults, partitions=duplicates)
+            )
+            _fail(self, headline, faults, count=len(duplicates), partitions=sorted(duplicates))
 
     def assert_in_order(self) -> None:
         """Each member took the records of a partition by ascending offsets; what counts is as above.
@@ -241,11 +244,11 @@ class TimelineAssertions(TimelineFacts):
         if wrong:
             word, counts = losses.what_counts(self)
             headline = f"records of a partition were {word} out of order ({counts})"
-            faults = [
+            faults = (
                 losses.named(partition, *losses.why_backward(self, partition, each))
                 for partition, each in wrong.items()
-            ]
-            _fail(self, headline, faults, partitions=wrong)
+            )
+            _fail(self, headline, faults, count=len(wrong), partitions=wrong)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
         """When a member's listener had returned, it had released all it held for revoked partitions.
@@ -335,7 +338,7 @@ class TimelineAssertions(TimelineFacts):
                 faults,
                 since=newer[0].start,
                 until=newer[-1].end,
-                partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
+                partitions=sorted(frozenset[TopicPartition]().union(*newer[-1].assignments.values())),
             )
 
 
@@ -344,15 +347,14 @@ def _what_moved(one: Settled) -> str:
     return f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
 
 
-def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicPartition]]) -> list[str]:
+def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicPartition]]) -> Iterator[str]:
     """Pauses in words; reasons that several in a row share are named once."""
-    faults, named_before = [], list[str]()
+    named_before = list[str]()
     for lasted, begun, partition in long:
         reasons = why_paused(timeline, begun, begun + lasted)
         took = f"{1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
-        faults.append(losses.named(partition, took, [] if reasons == named_before else reasons))
+        yield losses.named(partition, took, [] if reasons == named_before else reasons)
         named_before = reasons
-    return faults
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:
@@ -391,7 +393,7 @@ def _balance(
     rebalance: SeenRebalance,
     partitions: Collection[TopicPartition],
     weights: Weights,
-) -> tuple[str, list[str], Collection[TopicPartition]]:
+) -> tuple[str, list[str], list[TopicPartition]]:
     """What is wrong with the balance of a generation, and the partitions that it is about."""
     identity = timeline.identity
     # A static member that restarts in a generation is in it once.
@@ -409,7 +411,8 @@ def _balance(
         if len(found) != 1
     ]
     if faults:
-        return f"generation {rebalance.generation} does not give each partition to one member", faults, owners
+        headline = f"generation {rebalance.generation} does not give each partition to one member"
+        return headline, faults, sorted(owners)
     plan = best_plan(owners, topics, holdings, weights=weights)
     loads = {member: len(owned) for member, owned in holdings.items()}
     best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
@@ -424,32 +427,28 @@ def _balance(
         f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
         f" {_loads(best.values())}, and it has {_loads(loads.values())}"
     )
-    return headline, faults, owners
+    return headline, faults, sorted(owners)
 
 
 _Twice = tuple[float, float, TopicPartition, str]
 """From when to when a partition had two owners, and that in words."""
 
 
-def _twice_at_once(timeline: TimelineFacts) -> list[_Twice]:
-    found = []
+def _twice_at_once(timeline: TimelineFacts) -> Iterator[_Twice]:
     for one in timeline.overlaps("callback"):
         lasted = f"{1000 * one.seconds:.0f} ms, from {one.start - timeline.begin:.3f} s"
         fault = f"{name_of(one.partition)}: {' and '.join(one.members)} for {lasted}"
-        found.append((one.start, one.start + one.seconds, one.partition, fault))
-    return found
+        yield one.start, one.start + one.seconds, one.partition, fault
 
 
-def _twice_in_a_generation(timeline: TimelineFacts) -> list[_Twice]:
+def _twice_in_a_generation(timeline: TimelineFacts) -> Iterator[_Twice]:
     # Not by times: if one died before the other knew, it is an assignor's error all the same.
-    found = []
     twice = timeline.double_assigned()
     for one in timeline.rebalances:
         for partition in sorted(twice.get(one.generation, ())):
             owners = " and ".join(name for name, owned in one.assignments.items() if partition in owned)
             fault = f"{name_of(partition)}: {owners} in generation {one.generation}"
-            found.append((one.start, one.end, partition, fault))
-    return found
+            yield one.start, one.end, partition, fault
 
 
 _Pause = tuple[TopicPartition, float, float]
@@ -479,22 +478,29 @@ def _without_records(timeline: TimelineFacts, since: float | None, until: float 
 def _fail(
     timeline: TimelineFacts,
     headline: str,
-    faults: Sequence[str],
+    faults: Iterable[str],
     *,
+    count: int | None = None,
     since: float | None = None,
     until: float | None = None,
     partitions: Iterable[TopicPartition] | None = None,
 ) -> Never:
-    """Show a part of the timeline below what is wrong in it: by default all of it."""
+    """Show a part of the timeline below what is wrong in it: by default all; of many partitions the first.
+
+    If their `count` is given, only as many faults are asked for as are shown: each can take long to explain.
+    """
+    if count is None:
+        faults = [*faults]
+        count = len(faults)
     since = timeline.begin if since is None else since
     until = timeline.end if until is None else until
     if partitions is None:
-        partitions = {one.partition for one in timeline.ownership()}
-    shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
-    if len(faults) > _FAULTS_SHOWN:
-        shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")
+        partitions = sorted(one.partition for one in timeline.ownership())
+    shown = [f"  {fault}" for fault in itertools.islice(faults, _FAULTS_SHOWN)]
+    if count > _FAULTS_SHOWN:
+        shown.append(f"  … and {count - _FAULTS_SHOWN} more")
     around = max(_AROUND * (until - since), 0.05)
-    rows = sorted(set(partitions))[:_ROWS_SHOWN]
+    rows = sorted(itertools.islice(dict.fromkeys(partitions), _ROWS_SHOWN))
     begin, end = max(since - around, timeline.begin), min(until + around, timeline.end)
     parts = [headline + ":", *shown, ""]
     if rows:

@@ -10,7 +10,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Event, name_of
 from kafka_assignors._timelines.facts import TimelineFacts
-from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of, round_step
+from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of
 from kafka_assignors._timelines.ownership import Overlap, Ownership, Reading, by_partition
 
 LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
@@ -91,7 +91,7 @@ class _Columns:
 
     def axis(self, zero: float) -> str:
         """Round times, counted from `zero`."""
-        step = round_step(self.count * self.seconds, max(1, self.count // _TICK_COLUMNS))
+        step = _round_step(self.count * self.seconds, self.count // _TICK_COLUMNS)
         first = -int((zero - self.begin) // step)
         ticks = itertools.takewhile(
             lambda time: self.shows(zero + time), (number * step for number in itertools.count(first))
@@ -133,6 +133,12 @@ class _Columns:
             for column in self.between(start, min(overlap.start + overlap.seconds, self.end)):
                 line[column] = TWICE
         return "".join(line)
+
+
+def _round_step(span: float, most: int) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is in the span at most so many times."""
+    power = 10.0 ** math.floor(math.log10(span / most))
+    return next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most)
 
 
 def _key(

@@ -155,7 +155,7 @@ class ListenerReturned(Event, kind="listener"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining(Event, kind="metadata"):
-    """A member asked to join. Only members of kafka-python and simulated ones report it.
+    """A member asked to join. Members of librdkafka and Java do not report it, nor aiokafka's own assignors.
 
     Generation and member id are those that it had then.
 

@@ -1,6 +1,5 @@
 """What follows from the events of a group: who owned what when, its generations and its records."""
 
-import itertools
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -62,13 +61,19 @@ class TimelineFacts:
     @property
     def members(self) -> tuple[str, ...]:
         """The members by their first events."""
-        return tuple(dict.fromkeys(event.member for event in self.events))
+        return tuple(self._by_member)
+
+    @cached_property
+    def _by_member(self) -> Mapping[str, list[Event]]:
+        found: dict[str, list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[event.member].append(event)
+        return found
 
     def of(self, *kinds: type[Kind], member: str | None = None) -> tuple[Kind, ...]:
         """The events of these types, of one member or of all."""
-        return tuple(
-            event for event in self.events if isinstance(event, kinds) and member in (None, event.member)
-        )
+        among = self.events if member is None else self._by_member.get(member, ())
+        return tuple(event for event in among if isinstance(event, kinds))
 
     # Ownership
 
@@ -103,12 +108,18 @@ class TimelineFacts:
         """The times at which two members had one partition, by start time."""
         found = []
         for partition, ones in by_partition(self.ownership(reading)).items():
-            for first, second in itertools.combinations(ones, 2):
-                start = max(first.start, second.start)
-                seconds = min(first.ended(self.end), second.ended(self.end)) - start
-                if seconds > 0:
-                    members = first.member, second.member
-                    found.append(Overlap(partition=partition, members=members, start=start, seconds=seconds))
+            held: list[Ownership] = []
+            for second in ones:
+                start = second.start
+                held = [one for one in held if one.ended(self.end) > start]
+                for first in held:
+                    seconds = min(first.ended(self.end), second.ended(self.end)) - start
+                    if seconds > 0:
+                        members = first.member, second.member
+                        found.append(
+                            Overlap(partition=partition, members=members, start=start, seconds=seconds)
+                        )
+                held.append(second)
         return tuple(sorted(found, key=lambda overlap: (overlap.start, overlap.partition)))
 
     def gaps(self, reading: Reading = "callback") -> tuple[Gap, ...]:
@@ -130,12 +141,15 @@ class TimelineFacts:
         """
         found: dict[int, frozenset[TopicPartition]] = {}
         for rebalance in self.rebalances:
-            twice: frozenset[TopicPartition] = frozenset()
-            for (first, mine), (second, others) in itertools.combinations(rebalance.assignments.items(), 2):
-                if self.identity[first] != self.identity[second]:
-                    twice |= mine & others
+            owners: dict[TopicPartition, str] = {}
+            twice = [
+                one
+                for member, partitions in rebalance.assignments.items()
+                for one in partitions
+                if owners.setdefault(one, self.identity[member]) != self.identity[member]
+            ]
             if twice:
-                found[rebalance.generation] = twice
+                found[rebalance.generation] = frozenset(twice)
         return found
 
     def moves(self, *, after: int = NO_GENERATION) -> tuple[PartitionMove, ...]:

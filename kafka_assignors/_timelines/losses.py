@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -9,18 +10,7 @@ from typing import Final, NamedTuple
 from kafka import TopicPartition
 
 from kafka_assignors._timelines import events
-from kafka_assignors._timelines.causes import (
-    assigned_at,
-    failed_polls,
-    how_it_came_to,
-    in_ranges,
-    in_several_threads,
-    poll_committed_whole,
-    processed_late,
-    raised_at,
-    taken_from,
-    these,
-)
+from kafka_assignors._timelines.causes import PartitionRecords, in_ranges, these
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery
 
@@ -45,68 +35,65 @@ def why_missing(
 ) -> Iterator[str]:
     """What became of records that nobody processed, or nobody polled: a line for each partition."""
     for partition, offsets in sorted(missing.items()):
+        records = PartitionRecords(timeline, partition)
         left, by = {*offsets}, dict[int, str]()
-        for report in timeline.deliveries.get(partition, ()):
+        for report in records.polled:
             by |= dict.fromkeys(left.intersection(report.offsets), report.member)
         polled: dict[str | None, list[int]] = defaultdict(list)
         for offset in offsets:
             polled[by.get(offset)].append(offset)
         reasons = [
-            _never_polled(timeline, partition, found)
-            if member is None
-            else _polled_only(timeline, partition, member, found)
+            _never_polled(records, found) if member is None else _polled_only(records, member, found)
             for member, found in polled.items()
         ]
         some = f"{len(offsets)} of {produced[partition]}{word}, offsets {in_ranges(offsets)}"
         yield named(partition, some, reasons)
 
 
-def _polled_only(
-    timeline: TimelineFacts, partition: TopicPartition, member: str, offsets: Sequence[int]
-) -> str:
+def _polled_only(records: PartitionRecords, member: str, offsets: Sequence[int]) -> str:
     text, them = f"{member} polled {these(offsets)}", "them" if len(offsets) > 1 else "it"
-    committed = [one for one in _commits(timeline, partition) if one.member == member]
-    past = _committed_past([one.positions[partition] for one in committed], offsets)
+    positions = [one.positions[records.partition] for one in records.commits if one.member == member]
+    past = _committed_past(positions, offsets)
     if past:
         text += f" and committed {past} before it had processed {them}"
-    end = _end_of(timeline, member)
+    end = _end_of(records.timeline, member)
     text += f"; {end}" if end else "" if past else f", and has not processed {them}"
-    later = [
-        one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
-    ]
+    later = [one for one in records.polled if one.first > offsets[-1] and one.member != member]
     text += f"; {later[0].member} went on at {later[0].first}" if later else ""
-    about = timeline, partition, member, offsets
-    whole = poll_committed_whole(*about) if past else []
-    return "; ".join([text, *whole, *raised_at(*about), *in_several_threads(timeline, partition, member)])
+    whole = records.poll_committed_whole(member, offsets) if past else []
+    raised, threads = records.raised_at(member, offsets), records.in_several_threads(member)
+    return "; ".join([text, *whole, *raised, *threads])
 
 
 def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
     """By which committed position each of these offsets was passed, the first such commit of each."""
     found: dict[int, list[int]] = {}
+    # Up to each commit: where it first exceeds an offset, that commit is the first to do so.
+    highest = [*itertools.accumulate(positions, max)]
     for offset in offsets:
-        if (position := next((one for one in positions if one > offset), None)) is not None:
-            found.setdefault(position, []).append(offset)
+        if (first := bisect_right(highest, offset)) < len(highest):
+            found.setdefault(highest[first], []).append(offset)
     if len(found) == 1 and [*found.values()] == [[*offsets]]:
         return str(*found)
     shown = [f"{position} past {in_ranges(passed)}" for position, passed in found.items()]
     return ", ".join([*shown[:_COMMITS_SHOWN], *(["…"] if len(shown) > _COMMITS_SHOWN else [])])
 
 
-def _never_polled(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> str:
-    text = "; ".join([f"no member polled {these(offsets)}", *failed_polls(timeline, partition, offsets)])
-    later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
+def _never_polled(records: PartitionRecords, offsets: Sequence[int]) -> str:
+    text = "; ".join([f"no member polled {these(offsets)}", *records.failed_polls(offsets)])
+    later = [one for one in records.polled if one.first > offsets[0]]
     until, how = math.inf, ""
     if later:
         first, _, time, member, _ = min(later, key=lambda one: one.first)
         text += f"; {member} went on at {first}"
-        if sought := how_it_came_to(timeline, partition, member, first, time=time):
+        if sought := records.how_it_came_to(member, first, time=time):
             return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
-        until = _began(timeline, member, partition, time)
-        settings = timeline.of(events.Configured, member=member)
+        until = records.assigned_at(member, time, default=time)
+        settings = records.timeline.of(events.Configured, member=member)
         reset = settings[-1].auto_offset_reset if settings else ""
         how = f", and auto_offset_reset={reset}" if reset else ", see auto_offset_reset"
-    _, last = _last_commit(timeline, partition, until)
+    _, last = records.last_commit(until)
     return (
         f"{text}; the last commit before was {last}" if last else f"{text}; nothing of it was committed{how}"
     )
@@ -188,13 +175,14 @@ def find_backward(timeline: TimelineFacts) -> dict[TopicPartition, list[tuple[De
     """
     found: dict[TopicPartition, list[tuple[Delivery, Delivery]]] = defaultdict(list)
     for partition, reports in sorted(timeline.handled.items()):
+        records = PartitionRecords(timeline, partition)
         latest: dict[str, Delivery] = {}
         for now in reports:
             before = latest.get(now.member)
-            given = assigned_at(timeline, now.member, partition, now.time)
+            given = records.assigned_at(now.member, now.time)
             if before and now.first <= before.last and given <= before.time:
                 found[partition].append((before, now))
-            elif taken := taken_from(timeline, now.member, partition, now.time):
+            elif taken := records.taken_from(now.member, now.time):
                 ahead = [one for one in latest.values() if one.time > taken.time and one.last >= now.first]
                 if others := [one for one in ahead if one.member != now.member]:
                     found[partition].append((others[0], now))
@@ -210,11 +198,11 @@ def why_backward(
     same = before.member == now.member
     words = [f"{these(one.offsets)} {timeline.at(one.time)}" for one in pairs[0]]
     came = f"{before.member} came to {words[0]}, and {'' if same else f'{now.member} to '}{words[1]}"
-    about = timeline, partition, now.member
+    records = PartitionRecords(timeline, partition)
     why = [
-        *processed_late(*about, now.offsets),
-        *how_it_came_to(*about, now.first, time=now.time, since=before.time),
-        *(in_several_threads(*about) if same else []),
+        *records.processed_late(now.member, now.offsets),
+        *records.how_it_came_to(now.member, now.first, time=now.time, since=before.time),
+        *(records.in_several_threads(now.member) if same else []),
     ]
     return f"{len(pairs)} times" if len(pairs) > 1 else "once", ["; ".join([came, *why])]
 
@@ -230,69 +218,66 @@ class _Again(NamedTuple):
 
 def why_twice(timeline: TimelineFacts, partition: TopicPartition) -> list[str]:
     """Who had not committed what another got again: a sentence for each pair of members."""
+    records = PartitionRecords(timeline, partition)
     had: dict[int, str] = {}
     found: dict[tuple[str, str], _Again] = {}
-    for report in timeline.handled.get(partition, ()):
+    for report in records.handled:
         for offset in report.offsets:
             if offset in had:
                 pair = had[offset], report.member
                 found.setdefault(pair, _Again(*pair, report.time, [])).offsets.append(offset)
             had[offset] = report.member
-    return [_described(timeline, partition, again) for again in found.values()]
+    return [_described(records, again) for again in found.values()]
 
 
-def _described(timeline: TimelineFacts, partition: TopicPartition, again: _Again) -> str:
+def _described(records: PartitionRecords, again: _Again) -> str:
     before, now, time, offsets = again
-    had = [
-        one.time for one in timeline.handled[partition] if one.member == before and offsets[0] in one.offsets
-    ]
+    at, done = records.at, _done(records.timeline, before)
+    had = [one.time for one in records.handled if one.member == before and offsets[0] in one.offsets]
     polled = [
         one.time
-        for one in timeline.deliveries.get(partition, ())
+        for one in records.polled
         if one.member == now and offsets[0] in one.offsets and one.time <= time
     ]
     came = polled[-1] if polled else time
     if before == now:
-        text = _twice_by_itself(timeline, partition, again, since=had[0], polls=len(polled))
+        text = _twice_by_itself(records, again, since=had[0], polls=len(polled))
     elif polled and had[-1] > came:
         text = (
-            f"{now}, which had polled {these(offsets)} {timeline.at(came)}, processed them"
-            f" {timeline.at(time)}, when {before} had {_done(timeline, before)} them"
+            f"{now}, which had polled {these(offsets)} {at(came)}, processed them {at(time)}, when {before}"
+            f" had {done} them"
         )
     else:
-        text = _got_again(timeline, partition, again)
-    about = timeline, partition
-    late = (processed_late(*about, member, sorted(offsets)) for member in dict.fromkeys((before, now)))
-    sought = how_it_came_to(*about, now, offsets[0], time=came, since=had[0])
-    threads = in_several_threads(*about, now) if before == now else []
+        text = _got_again(records, again)
+    late = (records.processed_late(member, sorted(offsets)) for member in dict.fromkeys((before, now)))
+    sought = records.how_it_came_to(now, offsets[0], time=came, since=had[0])
+    threads = records.in_several_threads(now) if before == now else []
     return "; ".join([text, *itertools.chain(*late), *sought, *threads])
 
 
-def _twice_by_itself(
-    timeline: TimelineFacts, partition: TopicPartition, again: _Again, *, since: float, polls: int
-) -> str:
+def _twice_by_itself(records: PartitionRecords, again: _Again, *, since: float, polls: int) -> str:
     _, member, time, offsets = again
-    text = f"{member} {_done(timeline, member)} {these(offsets)} twice, again {timeline.at(time)}"
-    given = assigned_at(timeline, member, partition, time)
+    text = f"{member} {_done(records.timeline, member)} {these(offsets)} twice, again {records.at(time)}"
+    given = records.assigned_at(member, time)
     if given > since:
-        _, last = _last_commit(timeline, partition, given)
+        _, last = records.last_commit(given)
         commit = f"the last commit was {last}" if last else "nothing was committed"
-        return f"{text}; it got the partition again {timeline.at(given)}, when {commit}"
-    return f"{text}, of one poll" if polls == 1 and member in timeline.processing else text
+        return f"{text}; it got the partition again {records.at(given)}, when {commit}"
+    return f"{text}, of one poll" if polls == 1 and member in records.timeline.processing else text
 
 
-def _got_again(timeline: TimelineFacts, partition: TopicPartition, again: _Again) -> str:
+def _got_again(records: PartitionRecords, again: _Again) -> str:
     before, now, time, offsets = again
-    position, last = _last_commit(timeline, partition, _began(timeline, now, partition, time))
+    position, last = records.last_commit(records.assigned_at(now, time, default=time))
     if not last:
         what = "and had committed nothing"
     elif position > min(offsets):
         what = f"and the last commit was {last},"
     else:
         what = f"and had not committed them (the last commit was {last})"
-    done = _done(timeline, before)
-    text = f"{before} had {done} {these(offsets)} {what} when {now} got them {timeline.at(time)}"
-    failed = _failed_commit(timeline, partition, before, time)
+    done = _done(records.timeline, before)
+    text = f"{before} had {done} {these(offsets)} {what} when {now} got them {records.at(time)}"
+    failed = _failed_commit(records, before, time)
     return f"{text}; {failed}" if failed else text
 
 
@@ -300,20 +285,21 @@ def _done(timeline: TimelineFacts, member: str) -> str:
     return "processed" if member in timeline.processing else "consumed"
 
 
-def _failed_commit(timeline: TimelineFacts, partition: TopicPartition, member: str, time: float) -> str:
+def _failed_commit(records: PartitionRecords, member: str, time: float) -> str:
     """Why a member had not committed when another got its records: its last commit until then, or the next.
 
     The next, because one that was frozen or worked too long commits when others have its partitions.
     """
+    timeline = records.timeline
     failed = [
         one
         for one in timeline.of(events.CommitFailed, member=member)
-        if not one.positions or partition in one.positions
+        if not one.positions or records.partition in one.positions
     ]
     if not failed:
         return ""
     one = next((one for one in reversed(failed) if one.time <= time), failed[0])
-    text = f"its commit {timeline.at(one.time)}"
+    text = f"its commit {records.at(one.time)}"
     received = [had for had in timeline.of(events.AssignmentReceived, member=member) if had.time <= one.time]
     if not received:
         return f"{text} failed: {one.text}"
@@ -321,25 +307,6 @@ def _failed_commit(timeline: TimelineFacts, partition: TopicPartition, member: s
     newer = [had for had in timeline.rebalances if had.generation > generation and had.end <= one.time]
     group = f"; the group was in generation {newer[-1].generation} by then" if newer else ""
     return f"{text}, as of generation {generation}, failed: {one.text}{group}"
-
-
-def _commits(timeline: TimelineFacts, partition: TopicPartition) -> list[events.Committed]:
-    return [one for one in timeline.of(events.Committed) if partition in one.positions]
-
-
-def _last_commit(timeline: TimelineFacts, partition: TopicPartition, until: float) -> tuple[int, str]:
-    """The last committed position until then, and in words whose it is; empty if there is none."""
-    commits = [one for one in _commits(timeline, partition) if one.time <= until]
-    if not commits:
-        return -1, ""
-    position = commits[-1].positions[partition]
-    return position, f"{position}, by {commits[-1].member} {timeline.at(commits[-1].time)}"
-
-
-def _began(timeline: TimelineFacts, member: str, partition: TopicPartition, time: float) -> float:
-    """When a member got a partition that it had at a time; that time, where nothing says so."""
-    began = assigned_at(timeline, member, partition, time)
-    return time if began == -math.inf else began
 
 
 def _end_of(timeline: TimelineFacts, member: str) -> str:

@@ -1,6 +1,5 @@
-"""What chart and picture of a timeline share: members in order, what was done to them, and round times."""
+"""What chart and picture of a timeline share: members in order, and what was done to them."""
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
@@ -58,11 +57,3 @@ def colour_groups(members: Iterable[str], identity: Mapping[str, str]) -> dict[s
 def looks_of(groups: Mapping[str, Iterable[str]], looks: Iterable[_Look]) -> dict[str, _Look]:
     """How each member is shown; members that are one to the group are shown alike."""
     return {member: look for look, names in zip(looks, groups.values(), strict=False) for member in names}
-
-
-def round_step(span: float, most: int) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is in the span at most so many times."""
-    if span <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(span / most))
-    return next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most)

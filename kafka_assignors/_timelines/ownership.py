@@ -87,23 +87,19 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
     held: dict[str, list[Ownership]] = {}
     newest = NO_GENERATION
 
-    def end(member: str, time: float) -> None:
-        done.extend(replace(one, end=time) for one in held.pop(member, ()))
+    def end(who: str, time: float) -> None:
+        done.extend(replace(one, end=time) for one in held.pop(who, ()))
 
     for event in events:
+        who = identity[event.member]
         if isinstance(event, AssignmentReceived) and event.generation >= newest:
             # A static member that comes back takes its place in the same generation.
-            ended = [
-                member
-                for member in held
-                if event.generation > newest or identity[member] == identity[event.member]
-            ]
-            for member in ended:
-                end(member, event.time)
+            for other in [*held] if event.generation > newest else [who]:
+                end(other, event.time)
             newest = event.generation
-            held[event.member] = [*_begun(event, event.partitions)]
-        elif isinstance(event, End):
-            end(event.member, event.time)
+            held[who] = [*_begun(event, event.partitions)]
+        elif isinstance(event, End) and any(one.member == event.member for one in held.get(who, ())):
+            end(who, event.time)
     return _in_order((*done, *itertools.chain.from_iterable(held.values())))
 
 

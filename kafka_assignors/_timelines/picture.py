@@ -57,7 +57,6 @@ _HATCH: Final = (1.0, 1.0, 1.0, 0.55)
 _BAND: Final = "#000000"
 _BAND_ALPHA: Final = 0.13
 
-
 _Style = dict[str, Any]
 """How something is drawn, as matplotlib's arguments."""
 
@@ -98,6 +97,16 @@ class _Scale(NamedTuple):
         return time - self.begin
 
 
+# Text stays text, in SVG and between two dollars, and the same timeline gives the same file.
+@mpl.rc_context(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "timeline",
+        "text.parse_math": False,
+        "hatch.linewidth": 0.6,
+        "font.size": _FONT,
+    }
+)
 def draw(timeline: TimelineFacts, path: Path, *, reading: Reading, title: str) -> None:
     owned = timeline.ownership(reading)
     rows = {partition: row for row, partition in enumerate(sorted({one.partition for one in owned}))}
@@ -109,27 +118,21 @@ def draw(timeline: TimelineFacts, path: Path, *, reading: Reading, title: str) -
     left = _MARGIN + 0.1 + max(widths)
     head = _LANE * (lanes + 1) + _MARGIN + (0.3 if title else 0.0)
     width, height = left + _WIDTH + _LEGEND_WIDTH, _AXIS + scale.height + head
-    # Text stays text in SVG, and the same timeline gives the same file.
-    with mpl.rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": "timeline", "hatch.linewidth": 0.6, "font.size": _FONT}
-    ):
-        figure = Figure(figsize=(width, height), dpi=_DOTS)
-        axes = figure.add_axes(
-            (left / width, _AXIS / height, _WIDTH / width, scale.height / height),
-        )
-        _prepare(axes, scale)
-        styles = looks_of(groups, _styles())
-        _draw_owned(axes, scale, owned, styles)
-        commits = timeline.of(Committed)
-        _draw_commits(axes, scale, commits)
-        _draw_gaps(axes, scale, timeline.gaps(reading))
-        _draw_overlaps(axes, scale, timeline.overlaps(reading), styles)
-        _draw_rebalances(axes, scale, timeline.rebalances)
-        _draw_labels(axes, scale, labels)
-        _draw_legend(axes, groups, styles, room=scale.height + head - _MARGIN, commits=bool(commits))
-        if title:
-            figure.text(left / width, 1 - _MARGIN / height, title, va="top", fontsize=_FONT + 2)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    figure = Figure(figsize=(width, height), dpi=_DOTS)
+    axes = figure.add_axes((left / width, _AXIS / height, _WIDTH / width, scale.height / height))
+    _prepare(axes, scale)
+    styles = looks_of(groups, _styles())
+    _draw_owned(axes, scale, owned, styles)
+    commits = timeline.of(Committed)
+    _draw_commits(axes, scale, commits)
+    _draw_gaps(axes, scale, timeline.gaps(reading))
+    _draw_overlaps(axes, scale, timeline.overlaps(reading), styles)
+    _draw_rebalances(axes, scale, timeline.rebalances)
+    _draw_labels(axes, scale, labels)
+    _draw_legend(axes, groups, styles, room=scale.height + head - _MARGIN, commits=bool(commits))
+    if title:
+        figure.text(left / width, 1 - _MARGIN / height, title, va="top", fontsize=_FONT + 2)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _styles() -> Iterator[_Style]:

@@ -63,6 +63,7 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
     ends: dict[int, float] = {}
     leaders: dict[int, Led] = {}
     assignments: dict[int, dict[str, frozenset[TopicPartition]]] = defaultdict(dict)
+    there: dict[int, set[str]] = defaultdict(set)
     subscribed: dict[int, dict[str, _Topics | None]] = defaultdict(dict)
     for event in events:
         number, member = event.generation, event.member
@@ -77,7 +78,8 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
                 leaders[number] = event
             case AssignmentReceived():
                 start = asked.pop(member, event.time)
-                if identity[member] not in {identity[other] for other in assignments[number]}:
+                if identity[member] not in there[number]:
+                    there[number].add(identity[member])
                     starts[number] = min(start, starts.get(number, start))
                     ends[number] = event.time
                 elif assignments[number].get(member, event.partitions) != event.partitions:

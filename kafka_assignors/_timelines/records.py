@@ -55,7 +55,7 @@ def find_longest_silence(
     """
     times = [one.time for one in reports]
     begin = times[0] if since is None else since
-    end = max(begin, times[-1]) if until is None else until
+    end = max(begin, times[-1] if until is None else until)
     marks = [begin, *(time for time in times if begin < time < end), end]
     return max(itertools.pairwise(marks), key=lambda pause: pause[1] - pause[0])
 

@@ -48,11 +48,12 @@ class GroupFile:
             for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
         ]
         _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
-        weights = self.group.weights
+        mean = self.group.weights.mean()
+        seconds = cost / 1e6 / mean  # a member of weight 1 takes the cost, one of speed 1 has the mean weight
         return Load(
-            arriving=rate * cost / 1e6,
-            waiting=lag * cost / 1e6,
-            speed=weights / weights.mean(),
+            arriving=rate * seconds,
+            waiting=lag * seconds,
+            speed=self.group.weights / mean,
             stays=np.zeros(self.group.size, dtype=np.bool_),
         )
 
@@ -145,9 +146,10 @@ def _first(node: Node, what: str) -> tuple[int, ...]:
 
 
 def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
-    items = node.items(f"a list of {partitions} lists of racks, one for each partition")
+    what = f"a list of {partitions} lists of racks, one for each partition"
+    items = node.items(what)
     if len(items) != partitions:
-        node.expected(f"a list of {partitions} lists of racks, one for each partition")
+        node.expected(what)
     return tuple(
         frozenset(rack.text("the name of a rack") for rack in item.items("a list of the racks of replicas"))
         for item in items
@@ -184,14 +186,11 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
 def _check_instances(nodes: Mapping[str, Node], members: list[Member]) -> None:
     seen: dict[str, str] = {}
     for member in members:
-        if member.instance_id is None:
-            continue
-        if member.instance_id in seen:
+        own = member.instance_id
+        if own is not None and (first := seen.setdefault(own, member.member_id)) != member.member_id:
             nodes[member.member_id].fail(
-                f"instance_id must differ from the others', but {member.instance_id} is "
-                f"{seen[member.instance_id]}'s already"
+                f"instance_id must differ from the others', but {own} is {first}'s already"
             )
-        seen[member.instance_id] = member.member_id
 
 
 def _notes(group: Group, topics: Mapping[str, _Topic], members: list[Member]) -> Iterator[str]:

@@ -20,6 +20,7 @@ MOST_READS: Final = 5_000
 READ_SECONDS: Final = 10.0
 """How many partitions are read at most, and for how long."""
 
+_ONE_READ_SECONDS: Final = 1.0  # a broker that had less to answer is not said to be silent
 _WAIT_MS: Final = 500  # for what a broker has to get from elsewhere
 _BY_NAME: Final = 12  # the last version of Fetch that has the names of topics
 
@@ -31,7 +32,7 @@ def read_ages(admin: Admin, topics: Leaders, positions: Collection[Position]) ->
     found: dict[Position, float | str] = {}
     for number, position in enumerate(sorted(positions)):
         leader = topics[position[0]][position[1]]
-        if number >= MOST_READS or deadline.passed:
+        if number >= MOST_READS or deadline.left < _ONE_READ_SECONDS:
             found[position] = f"of {len(positions):,} partitions that lag {number:,} were read"
         elif leader in silent:
             found[position] = silent[leader]

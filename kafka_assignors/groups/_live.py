@@ -209,9 +209,10 @@ def _describe(admin: Admin, group_id: str) -> ClassicGroup | EpochGroup:
         return group
     if not group.unknown:
         raise ClusterError(f"the coordinator does not describe group {group_id!r}: {group.why}")
-    if not other:
+    kinds = {one.group_id: one.kind for one in list_groups(admin)} if other else {}
+    if group_id not in kinds:
         raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
-    if any((one.group_id, one.kind) == (group_id, "share") for one in list_groups(admin)):
+    if kinds[group_id] == "share":
         raise NoSuchGroupError(f"group {group_id!r} is a share group: its members are not read")
     raise NoSuchGroupError(
         f"group {group_id!r} is of a protocol that cannot be explained: only the classic one and KIP-848's"

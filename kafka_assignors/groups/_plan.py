@@ -206,25 +206,26 @@ def plan(
     """
     if assignor not in _PLANNERS:
         raise NoPlannerError(f"there is no planner {assignor!r}; choose one of {', '.join(_PLANNERS)}")
-    limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
-    if not limits and (max_skew is not None or max_moves is not None):
+    given: dict[str, Any] = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
+    if not given and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
     notes: tuple[str, ...] = ()
-    given: dict[str, Any] = {**limits}
     if assignor == LOAD_AWARE:
         if not isinstance(group, GroupFile):
             raise NoPlannerError(f"{LOAD_AWARE} plans the group of a file, which has what partitions cost")
         given["load"], certify = group.load, False
     if isinstance(group, GroupFile):
         notes, group = group.notes, group.group
+    if not len(group.members):
+        raise NoPlannerError("the group has no members: there is nobody to plan for")
     began = time.perf_counter()
     made: Plan = load(str(STRATEGIES[assignor].planner))(group, **given)
     check(made, group)
-    if assignor == LOAD_AWARE:
-        notes += (_time_note(made, given["load"]),)
     planned = time.perf_counter()
     certificate = proofs.certify(made) if certify else None
     certified = time.perf_counter()
+    if assignor == LOAD_AWARE:
+        notes += (_time_note(made, given["load"]),)
     return PlannedGroup(
         strategy=assignor,
         plan=made,
@@ -246,12 +247,9 @@ def _time_note(plan: Plan, cost: "Load") -> str:
 
 def _least_moves(plan: Plan, certificate: Certificate | None) -> int | None:
     """From the certificate if it proves the plan's moves to be the fewest, else those of the exact plan."""
-    if certificate is None:
+    if certificate is None or plan.units is not None:  # what has to move is counted in what belongs together
         return None
-    if plan.units is not None:
-        return None  # what has to move is counted in what belongs together
-    proved = {finding.name: finding.proved for finding in certificate.goals}
-    if proved["moves"]:
+    if any(finding.proved for finding in certificate.goals if finding.name == "moves"):
         return plan.moves
     goal = plan.goal
     return plan_exact(plan.group, max_skew=goal.max_skew, max_moves=goal.max_moves).moves

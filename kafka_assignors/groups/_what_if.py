@@ -105,7 +105,7 @@ def what_if(
         settings, topics, subscriptions = _CLIENTS, {**source}, [source.keys()] * group
     else:
         raise WhatIfError(f"the group is {group!r}: give its id on a cluster, or its number of members")
-    session = session_timeout_ms or settings.session_timeout_ms
+    session = settings.session_timeout_ms if session_timeout_ms is None else session_timeout_ms
     member = replace(settings, session_timeout_ms=session, heartbeat_interval_ms=heartbeat_interval_ms)
     if heartbeat_interval_ms >= session:
         raise WhatIfError(

@@ -1,14 +1,16 @@
-"""Waiting, times, and how commands end."""
+"""Waiting, times, files that are too large, and how commands end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from kafka_assignors._cli.errors import ended
+from kafka_assignors._common import tree
 from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.waiting import Deadline, wait_until
@@ -72,6 +74,16 @@ def test_a_result_is_plain_json() -> None:
         {"answers": {"7": {"colour": "red", "parts": [1, 2, 3], "when": "2026-03-02 00:00:00+00:00"}}},
         {"sum": [1, None]},
     ]
+
+
+def test_a_file_that_is_too_large_is_named_so_wherever_it_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_MOST_BYTES", 2**20)
+    file = tmp_path / "group.yaml"
+    file.write_text("a" * 2**20 + "é", encoding="utf-8")
+    with pytest.raises(tree.FileError, match=r"group\.yaml: larger than 1 MiB$"):
+        tree.read_text(str(file))
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,15 @@ def test_no_more_partitions_are_read_than_the_limit_and_of_the_others_that_is_sa
     assert found["orders", 1, 5] == "of 2 partitions that lag 1 were read"
 
 
+def test_a_broker_without_time_to_answer_is_not_asked_and_not_called_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_lag_seconds, "READ_SECONDS", 0.9)
+    brokers: Any = Brokers({1: silent}, monkeypatch)
+    found = read_ages(brokers, TOPICS, {("orders", 0, 5)})
+    assert (brokers.asked, found) == ([], {("orders", 0, 5): "of 1 partitions that lag 0 were read"})
+
+
 def test_a_silent_broker_is_asked_once_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
-from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
+from kafka_assignors._cluster.groups import (
+    ClassicGroup,
+    EpochGroup,
+    EpochMember,
+    Extent,
+    Kind,
+    ListedGroup,
+    Refused,
+)
 from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
@@ -16,6 +24,7 @@ from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
 from kafka_assignors._groups.snapshots import Partitions
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+from kafka_assignors.groups import NoSuchGroupError, _live
 from kafka_assignors.groups._status import _matches
 from tests.support.live_groups import described, record_of
 from website import examples
@@ -107,6 +116,29 @@ def test_members_that_are_no_consumers_are_not_read() -> None:
     found = explain("connectors", value, TOPICS)
     assert found.problems == ()
     assert [one.unreadable for one in found.account.members] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [
+        ((), "^the cluster has no group 'billing'$"),
+        (("share",), "^group 'billing' is a share group: its members are not read$"),
+        (("streams",), "^group 'billing' is of a protocol that cannot be explained: "),
+    ],
+)
+def test_of_a_group_that_brokers_before_4_call_dead_it_is_told_whether_there_is_one(
+    listed: tuple[Kind, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, object] = {
+        "describe_classic": {"billing": ClassicGroup("billing", "Dead", last_generation("a"))},
+        "describe_consumer": {"billing": Refused("not found", unknown=True)},
+        "list_groups": [ListedGroup("billing", kind, "", "") for kind in listed],
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(_live, name, lambda *_, answer=answer: answer)
+    admin: Any = None
+    with pytest.raises(NoSuchGroupError, match=why):
+        _live.read_group(admin, "billing")
 
 
 def member(name: str, epoch: int, has: list[int], target: list[int], **more: Any) -> EpochMember:

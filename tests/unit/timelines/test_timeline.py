@@ -14,9 +14,6 @@ def owned(
     return Ownership(partition=partition, member=member, start=start, end=end, generation=generation)
 
 
-# Events
-
-
 # Rebalances
 
 
@@ -102,6 +99,7 @@ def test_the_longest_silence_lies_between_two_reports() -> None:
     assert timeline.longest_silence(since=0, until=10) == {P0: 4, P1: 6}
     assert timeline.longest_silence(since=5.5) == {P0: 0.5, P1: 0.5}
     assert timeline.longest_silence(since=7) == {P0: 0, P1: 0}
+    assert timeline.longest_silence(until=2.5) == {P0: 1, P1: 0}
 
 
 # Text

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors._timelines import assertions
 from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed, Raised
 from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
@@ -603,9 +604,6 @@ def test_a_rule_of_ones_own_is_asserted_on_notes() -> None:
     assert "   1.000 a          note name open files value 3" in said
 
 
-# Rebalances -------------------------------------------------------------------------------------------
-
-
 # Nothing to judge ---------------------------------------------------------------------------------------
 
 NOBODY = Timeline([])
@@ -667,6 +665,28 @@ def test_of_many_events_the_first_and_the_last_are_shown() -> None:
     assert lines[hole - 1].endswith("error text 17")
     assert lines[hole + 1].endswith("error text 81")
     assert lines[-1].endswith("crashed")
+
+
+def test_of_many_partitions_the_first_are_explained_and_the_rest_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    explained = list[float]()
+
+    def why_paused(_timeline: Timeline, start: float, _end: float) -> list[str]:
+        explained.append(start)
+        return []
+
+    monkeypatch.setattr(assertions, "why_paused", why_paused)
+    owned = [TopicPartition("t", number) for number in range(50)]
+    again = [event(3 + number / 10, "b", "assigned", one) for number, one in enumerate(owned)]
+    timeline = lived(event(0, "a", "assigned", *owned), event(1, "a", "lost", *owned), *again)
+    lines = message(lambda: timeline.assert_paused_at_most(1000)).splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:12]] == [
+        *(f"t-{number}" for number in range(49, 39, -1)),
+        "… and 40 more",
+    ]
+    assert explained == [1.0] * 10
+    assert [line.split()[0] for line in lines[15:27]] == [f"t-{number}" for number in range(38, 50)]
 
 
 # Errors -----------------------------------------------------------------------------------------------

@@ -51,6 +51,13 @@ def test_a_picture_names_partitions_members_generations_and_what_was_done(tmp_pa
         assert wanted in found
 
 
+def test_dollars_in_names_and_title_are_no_formula(tmp_path: Path) -> None:
+    title, name = "from $5_000 to $6_000", "$a_1$"
+    assert {title, name, f"{name} joins"} <= {
+        *texts(history({name: "0"}).draw(tmp_path / "group.svg", title=title))
+    }
+
+
 def test_commits_and_those_that_failed_are_drawn_where_there_are_any(tmp_path: Path) -> None:
     timeline = history({"alice": "01"})
     assert "commit" not in texts(timeline.draw(tmp_path / "without.svg"))

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import pytest
 from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
@@ -117,6 +118,38 @@ def test_overlaps_are_the_moments_with_two_owners(timeline: Timeline, reading: R
     for overlap in timeline.overlaps(reading):
         found[overlap.partition, frozenset(overlap.members)] += int(overlap.seconds)
     assert found == expected
+
+
+class Counted(dict[str, str]):
+    """Who each member is, and how often that was asked."""
+
+    asked = 0
+
+    def __getitem__(self, member: str) -> str:
+        self.asked += 1
+        return super().__getitem__(member)
+
+
+def test_a_large_generation_is_read_member_by_member_and_not_pair_by_pair() -> None:
+    nothing = dict.fromkeys((f"m{number}" for number in range(100)), "")
+    timeline = history(nothing, nothing)
+    timeline.identity = identity = Counted(timeline.identity)
+    assert (timeline.double_assigned(), timeline.ownership("generation")) == ({}, ())
+    assert identity.asked < 10 * len(timeline.events)
+
+
+def test_many_owners_after_one_another_are_not_compared_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, asked = Ownership.ended, list[Ownership]()
+
+    def counted(one: Ownership, until: float) -> float:
+        asked.append(one)
+        return ended(one, until)
+
+    monkeypatch.setattr(Ownership, "ended", counted)
+    kinds = ("assigned", "revoked")
+    timeline = Timeline([event(time, "a", kinds[time % 2], *PARTITIONS) for time in range(200)])
+    assert timeline.overlaps() == ()
+    assert len(asked) < 10 * len(timeline.ownership())
 
 
 @examples(300)
