@@ -118,6 +118,7 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
             ValueError,
             "names a running cluster, but how='docker' starts one",
         ),
+        ({"how": "embeded"}, ValueError, "how='embeded': must be one of given, docker, embedded"),
         ({"how": "given"}, ClusterUnavailableError, "no running cluster is named: set KAFKA_BOOTSTRAP"),
         (
             {"how": "embedded", "security": "ssl"},

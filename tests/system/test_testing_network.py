@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -288,6 +289,8 @@ def test_faults_that_make_no_sense_are_refused(brokers: Brokers) -> None:
         brokers.network.drop(broker=3)
     with pytest.raises(ValueError, match="seconds=-1: bytes cannot arrive before they were sent"):
         brokers.network.delay(-1)
+    with pytest.raises(ValueError, match="direction='to_brokers': must be one of both, to_broker, to_client"):
+        brokers.network.half_open(direction=cast("Any", "to_brokers"))
     with (
         Network([1], Security(protocol="SSL")) as encrypted,
         pytest.raises(ValueError, match="client='a': in TLS no proxy sees client ids; select by broker"),

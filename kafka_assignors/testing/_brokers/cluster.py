@@ -29,6 +29,7 @@ from kafka_assignors.testing._brokers.layout import PROXIED, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
+from kafka_assignors.testing._choices import check_choice
 
 log = get_logger(__name__)
 
@@ -257,7 +258,7 @@ def kafka_cluster(
         BrokerDiedError: A broker ended while it was starting, or before the context did.
         JarsUnavailableError: The embedded cluster's jars cannot be fetched.
         UnknownSettingError: A name among the settings is none that Kafka knows; a `ValueError`, too.
-        ValueError: The arguments contradict each other.
+        ValueError: The arguments contradict each other, or one has no such value.
     """
     if nodes not in {1, 3}:
         raise ValueError(f"nodes={nodes}: a cluster has 1 or 3 (a quorum wants an odd number)")
@@ -265,6 +266,7 @@ def kafka_cluster(
         raise ValueError(f"bootstrap={bootstrap!r} names a running cluster, but how={how!r} starts one")
     bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP")
     way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
+    check_choice("how", way, How)
     log.info("a Kafka cluster of %d nodes: %s", nodes, way)
     if way == "given":
         yield _given_cluster(bootstrap, nodes, settings, security, proxied=proxied)

@@ -15,6 +15,7 @@ from kafka.errors import KafkaError
 from kafka_assignors.testing._brokers.access import LOGIN_MODULE, Access, Protocol, Security
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
+from kafka_assignors.testing._choices import check_choice
 
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
 """What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""
@@ -38,8 +39,7 @@ class Credentials:
     """
 
     def __init__(self, level: Level, folder: Path) -> None:
-        if level not in PROTOCOLS:
-            raise ValueError(f"security={level!r}: must be one of {', '.join(PROTOCOLS)}")
+        check_choice("security", level, Level)
         security = Security(protocol=PROTOCOLS[level])
         if security.authenticated:
             security = replace(security, username="tester", password=secrets.token_urlsafe(16))

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
+from kafka_assignors.testing._choices import check_choice
 from kafka_assignors.testing._disturbance import Disturbance
 
 T = TypeVar("T")
@@ -106,7 +107,8 @@ class Network:
         the fault is healed arrives at once. Of each way of a connection 4 MB are under way at most.
 
         Raises:
-            ValueError: There is no such broker, clients cannot be distinguished, or the time is negative.
+            ValueError: There is no such broker or direction, clients cannot be distinguished, or the time is
+                negative.
         """
         if seconds < 0:
             raise ValueError(f"seconds={seconds}: bytes cannot arrive before they were sent")
@@ -132,7 +134,7 @@ class Network:
         broker may get requests of a client that has given up long ago.
 
         Raises:
-            ValueError: There is no such broker, or clients cannot be distinguished.
+            ValueError: There is no such broker or direction, or clients cannot be distinguished.
         """
         return self._begin(Rule(kind="half_open", client=client, broker=broker, direction=direction))
 
@@ -189,6 +191,7 @@ class Network:
         return self._do(lambda: self._proxy.traffic(client, broker))
 
     def _begin(self, rule: Rule) -> Fault:
+        check_choice("direction", rule.direction, Direction)
         if rule.broker is not None and rule.broker not in self._nodes:
             raise ValueError(f"broker={rule.broker}: the cluster has the nodes {[*self._nodes]}")
         if rule.client is not None and self.access.security.encrypted:

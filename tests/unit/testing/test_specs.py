@@ -3,7 +3,7 @@
 import functools
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trustme
@@ -122,6 +122,39 @@ def test_a_group_of_another_protocol_is_refused_before_a_member_joins(chosen: st
         ConsumerGroup(["localhost:9092"], "orders", settings={"group_protocol": chosen})
     with ConsumerGroup(["localhost:9092"], "orders") as group, pytest.raises(ValueError, match=said):
         group.join(client="confluent-kafka", settings={"group.protocol": chosen})
+
+
+@pytest.mark.parametrize(
+    ("how", "refusal"),
+    [
+        ({"commit": "each_poll"}, "commit='each_poll': must be one of each poll, auto, never"),
+        ({"place": "processes"}, "place='processes': must be one of process, thread"),
+        (
+            {"client": "kafka_python"},
+            f"client=kafka_python: must be one of {', '.join(MODULES)}, or the path of a function of yours ",
+        ),
+    ],
+)
+def test_what_is_misspelled_does_not_pass_for_another_choice(how: dict[str, Any], refusal: str) -> None:
+    with (
+        pytest.raises(ValueError, match=f"^{re.escape(refusal)}"),
+        ConsumerGroup(["localhost:9092"], "orders", **how) as group,
+    ):
+        group.join()
+
+
+def test_a_way_to_own_that_is_misspelled_does_not_pass_for_exclusive() -> None:
+    with (
+        ConsumerGroup(["localhost:9092"], "orders") as group,
+        pytest.raises(ValueError, match=r"^ownership='shared': must be one of exclusive, broadcast$"),
+    ):
+        group.wait_stable(ownership=cast("Any", "shared"))
+
+
+@pytest.mark.parametrize("assignors", ["range", StickyAssignor])
+def test_an_assignor_that_is_in_no_list_is_no_list_of_letters(assignors: Any) -> None:
+    with pytest.raises(TypeError, match=r"^assignors=.*: give a list, also of one$"):
+        ConsumerGroup(["localhost:9092"], "orders", assignors)
 
 
 def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has() -> None:

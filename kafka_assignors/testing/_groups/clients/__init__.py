@@ -149,6 +149,15 @@ OF_THE_BROKER: Final = ("uniform", "range")
 """The assignors that brokers of KIP-848 bring; they take classes of their own, too."""
 
 
+def check_client(name: str) -> None:
+    """Raise ValueError for what is neither a client library nor the path of a function."""
+    if name not in MODULES and ":" not in name:
+        raise ValueError(
+            f"client={name}: must be one of {', '.join(MODULES)}, or the path of a function of yours"
+            " ('package.module:name')"
+        )
+
+
 def check_epochs(name: ClientName) -> None:
     """Raise ValueError for a client that cannot be a member of a KIP-848 group."""
     if name not in BY_EPOCHS:
