@@ -276,14 +276,14 @@ class ConsumerGroup(ReportingGroup):
             produced = load.produced
         unhandled = Unhandled(produced)
         self._wait(
-            lambda: unhandled.none_left(lambda: self.timeline),
+            lambda: unhandled.none_left(self.timeline),
             timeout,
             lambda: f"all records to be {unhandled.word}",
             lambda: [
                 *unhandled.described(self.timeline),
                 *stability.log_ends(self._client, unhandled.missing),
             ],
-            lambda: not self._held_up and unhandled.are_lost(lambda: self.timeline),
+            lambda: not self._held_up and unhandled.are_lost(self.timeline),
         )
 
     def describe(self) -> BrokersView:
