@@ -301,6 +301,15 @@ def test_a_backlog_that_the_brokers_do_not_take_is_an_error(
         pytest.fail("it was entered")
 
 
+def test_a_backlog_that_takes_too_long_is_an_error(
+    kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Load(kafka_cluster, topic, backlog=200_000)
+    monkeypatch.setattr(load._has_backlog, "wait", lambda _: None)  # as if the time were over
+    with pytest.raises(RuntimeError, match=r"the brokers had \d+ of a backlog of 200000 records after"), load:
+        pytest.fail("it was entered")
+
+
 def test_a_load_without_topic_or_brokers_says_so(kafka_cluster: Cluster) -> None:
     said = "load on unknown ended by itself: .*no broker "
     with pytest.raises(RuntimeError, match=f"{said}shows such a topic"), Load(kafka_cluster, "unknown"):
