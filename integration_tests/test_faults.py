@@ -63,13 +63,10 @@ def test_brokers_all_killed_come_back_with_their_data_at_their_addresses(
 ) -> None:
     before = produced(kafka_cluster, topic, 600)  # each broker has two of the six partitions
     assert len(before) == 6
-    for broker in kafka_cluster.brokers:
-        broker.kill()
-    assert kafka_cluster.death() is None
-    first, *others = kafka_cluster.brokers
-    first.start(wait=False)  # alone it knows nobody
-    for broker in others:
-        broker.start()
+    with contextlib.ExitStack() as killed:
+        for broker in kafka_cluster.brokers:
+            killed.enter_context(broker.kill())
+        assert kafka_cluster.death() is None
     kafka_cluster.wait_complete()
     assert end_offsets(kafka_cluster, before) == before
 

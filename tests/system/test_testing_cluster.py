@@ -230,6 +230,22 @@ def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: 
     assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
 
 
+def test_brokers_that_are_all_killed_start_again_without_a_wait_for_those_to_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    brokers = [FakeBroker(number) for number in (1, 2, 3)]
+    waited: list[list[int]] = []
+    monkeypatch.setattr(
+        broker_module, "wait_until_complete", lambda some, _: waited.append([one.node_id for one in some])
+    )
+    for broker in brokers:
+        broker.peers = brokers
+    with brokers[0].kill(), brokers[1].kill(), brokers[2].kill():
+        pass
+    assert all(broker.running for broker in brokers)
+    assert waited == [[2, 3], [1, 2, 3]]
+
+
 def test_a_cluster_says_what_is_wrong_with_it_and_is_mended_as_far_as_it_can_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -82,10 +82,16 @@ class Broker(ABC):
         The others take over its partitions when it has not been heard of for ``broker.session.timeout.ms``.
 
         Returns:
-            A context at whose end it is started again, unless it was meanwhile.
+            A context at whose end it is started again, unless it was meanwhile. If a majority of the nodes
+            runs then, it also is waited for.
         """
         self._bring_down(orderly=False)
-        return Disturbance(lambda: self.start() if self._state == "down" else None)
+        return Disturbance(self._start_again)
+
+    def _start_again(self) -> None:
+        if self._state == "down":
+            running = 1 + sum(peer.running for peer in self.peers)
+            self.start(wait=2 * running > len(self.peers))
 
     def restart(self, *, kill: bool = False, timeout: float = START_TIMEOUT) -> None:
         """Stop or kill it, and start it again.
