@@ -60,13 +60,19 @@ def no_image_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_named_image_is_taken_or_the_public_then_the_local_one_and_what_is_not_there_is_pulled(
-    named: str | None, present: set[str], image: str, monkeypatch: pytest.MonkeyPatch
+    named: str | None,
+    present: set[str],
+    image: str,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if named:
         monkeypatch.setenv("KAFKA_IMAGE", named)
     engine = FakeEngine(*present, registry=True)
     assert containers._have_image(engine) == image
     assert engine.present == present | {image}
+    assert capsys.readouterr().err == ("" if image in present else f"Pulling the image {image} (once)\n")
 
 
 @pytest.mark.parametrize("present", [[], [LOCAL_IMAGE]])

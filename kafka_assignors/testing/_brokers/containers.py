@@ -7,6 +7,7 @@ Without it, only the end of the context removes them.
 import contextlib
 import gc
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -239,7 +240,7 @@ def _have_image(engine: Any) -> str:
         if _present(engine, image):
             return image
     image = candidates[0]
-    log.info("pulling %s", image)
+    sys.stderr.write(f"Pulling the image {image} (once)\n")
     try:
         engine.images.pull(image)
     except APIError as error:
