@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors.testing._brokers.access import Security
 from kafka_assignors.testing._brokers.network import Network
-from kafka_assignors.testing._brokers.proxy import Direction, Traffic, client_id_in
+from kafka_assignors.testing._brokers.proxy import Direction, client_id_in
 
 NOT_YET = 0.15  # seconds in which nothing comes
 PATIENCE = 10.0  # seconds in which something does
@@ -118,7 +118,7 @@ def test_in_tls_and_in_what_is_no_kafka_there_is_no_id() -> None:
     assert client_id_in(b"GET / HTTP/1.1\r\n\r\n") == (True, None)
 
 
-def test_bytes_pass_both_ways_as_they_are_and_are_counted(brokers: Brokers) -> None:
+def test_bytes_pass_both_ways_as_they_are(brokers: Brokers) -> None:
     near, far = brokers.connect("a")
     data = bytes(range(256)) * 8000  # 2 MB: in many pieces
     for source, target in ((near, far), (far, near)):
@@ -126,11 +126,6 @@ def test_bytes_pass_both_ways_as_they_are_and_are_counted(brokers: Brokers) -> N
         sending.start()
         assert exactly(target, len(data)) == data
         sending.join()
-    network = brokers.network
-    to_broker = len(request("a")) + len(data)
-    expected = Traffic(connections=1, refused=0, to_broker=to_broker, to_client=len(data))
-    assert network.traffic(client="a") == network.traffic(broker=1) == network.traffic() == expected
-    assert network.traffic(client="b") == network.traffic(broker=2) == Traffic()
 
 
 def test_open_connections_are_counted_by_client_and_broker(brokers: Brokers) -> None:
@@ -214,7 +209,6 @@ def test_a_dropped_client_is_reset_until_healed_and_others_are_not(brokers: Brok
         again = brokers.dial()
         again.sendall(request("a"))
         assert is_reset(again)
-        assert brokers.network.traffic(client="a").refused == 1
         assert [passes(*other) for other in others] == [True, True]
     assert passes(*brokers.connect("a"))
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
-from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
+from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule
 from kafka_assignors.testing._choices import check_choice
 from kafka_assignors.testing._disturbance import Disturbance
 
@@ -185,10 +185,6 @@ class Network:
     def connections(self, *, client: str | None = None, broker: int | None = None) -> int:
         """How many connections are open, of a client, to a broker, or in all."""
         return self._do(lambda: self._proxy.connections(client, broker))
-
-    def traffic(self, *, client: str | None = None, broker: int | None = None) -> Traffic:
-        """What went through so far, for a client, to and from a broker, or in all."""
-        return self._do(lambda: self._proxy.traffic(client, broker))
 
     def _begin(self, rule: Rule) -> Fault:
         check_choice("direction", rule.direction, Direction)
