@@ -7,7 +7,7 @@ from typing import Literal
 
 from kafka_assignors.testing._brokers.errors import BrokerDiedError
 from kafka_assignors.testing._brokers.layout import PLAIN
-from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
+from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 from kafka_assignors.testing._disturbance import Disturbance
 
@@ -225,9 +225,3 @@ def known_by(server: str) -> frozenset[int]:
         return frozenset(cluster_state(server).brokers)
     except OSError:
         return frozenset()
-
-
-def count_brokers(bootstrap: str) -> int:
-    """How many brokers the servers named (``host:port[,...]``) know of; 0 if none of them answers."""
-    state = first_answer(server.strip() for server in bootstrap.split(","))
-    return 0 if state is None else len(state.brokers)

@@ -21,7 +21,7 @@ from typing import Literal
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers import coordinator, embedded
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
-from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_death
+from kafka_assignors.testing._brokers.broker import Broker, find_death
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.known_settings import check_known
@@ -217,10 +217,7 @@ class Cluster:
         """Where running brokers answer the kit, by node id."""
         if self.how != "given":
             return {broker.node_id: broker.bootstrap for broker in self.brokers if broker.running}
-        state = first_answer(self.bootstrap_servers)
-        if state is None:
-            raise ClusterUnavailableError(f"no broker answers at {','.join(self.bootstrap_servers)}")
-        return state.brokers
+        return _brokers_at(self.bootstrap_servers)
 
 
 @contextlib.contextmanager
@@ -410,14 +407,20 @@ def _given_cluster(
             f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be applied to it: "
             "use one that is started here (how='embedded' or how='docker')"
         )
-    there = count_brokers(bootstrap)
+    servers = [server.strip() for server in bootstrap.split(",")]
+    there = len(_brokers_at(servers))
     if there < nodes:
         raise ClusterUnavailableError(
-            f"no broker answers at {bootstrap}"
-            if there == 0
-            else f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
+            f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
         )
-    return Cluster([server.strip() for server in bootstrap.split(",")], there, "given")
+    return Cluster(servers, there, "given")
+
+
+def _brokers_at(servers: Sequence[str]) -> Mapping[int, str]:
+    """The addresses of a cluster's nodes; raises ClusterUnavailableError if no server answers."""
+    if (state := first_answer(servers)) is None:
+        raise ClusterUnavailableError(f"no broker answers at {','.join(servers)}")
+    return state.brokers
 
 
 def _asked(server: str) -> ClusterState | str:
