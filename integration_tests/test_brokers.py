@@ -55,14 +55,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def ways(config: pytest.Config) -> list[How]:
     configured = options(config)
-    in_docker = (configured.how or choose_way(configured.bootstrap, None, docker_has_image)) == "docker"
+    in_docker = (configured.how or choose_way(configured.bootstrap, None)) == "docker"
     return ["embedded", "docker"] if in_docker else ["embedded"]
-
-
-def docker_has_image() -> bool:
-    from kafka_assignors.testing._brokers import containers  # noqa: PLC0415 - slow to import
-
-    return containers.image_available()
 
 
 @contextlib.contextmanager

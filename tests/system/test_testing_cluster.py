@@ -70,13 +70,14 @@ class FakeBroker(Broker):
     ],
 )
 def test_a_named_cluster_is_taken_then_a_named_image_then_what_there_is(
-    bootstrap: str | None, image: str | None, has_docker: bool | None, way: str
+    bootstrap: str | None, image: str | None, has_docker: bool | None, way: str, *, monkeypatch: Any
 ) -> None:
     def ask() -> bool:
         assert has_docker is not None
         return has_docker
 
-    assert choose_way(bootstrap, image, ask) == way
+    monkeypatch.setattr(cluster, "docker_has_image", ask)
+    assert choose_way(bootstrap, image) == way
 
 
 def enter(

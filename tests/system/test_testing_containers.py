@@ -9,7 +9,7 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from kafka_assignors.testing._brokers import containers
-from kafka_assignors.testing._brokers.cluster import kafka_cluster
+from kafka_assignors.testing._brokers.cluster import docker_has_image, kafka_cluster
 from kafka_assignors.testing._brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.layout import Layout
@@ -70,7 +70,8 @@ def test_a_named_image_is_taken_or_the_public_then_the_local_one_and_what_is_not
     if named:
         monkeypatch.setenv("KAFKA_IMAGE", named)
     engine = FakeEngine(*present, registry=True)
-    assert containers._have_image(engine) == image
+    use(engine, monkeypatch)
+    assert containers.have_image() == image
     assert engine.present == present | {image}
     assert capsys.readouterr().err == ("" if image in present else f"Pulling the image {image} (once)\n")
 
@@ -80,7 +81,7 @@ def test_an_engine_with_an_image_is_a_way_to_kafka(
     present: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(FakeEngine(*present), monkeypatch)
-    assert containers.image_available() == bool(present)
+    assert docker_has_image() == bool(present)
 
 
 def test_insisting_on_docker_with_an_image_that_cannot_be_had_is_an_error(
@@ -123,7 +124,7 @@ def test_an_engine_that_does_not_answer_is_no_way_and_leaves_nothing_to_warn_of(
     monkeypatch.setattr(sys, "unraisablehook", found.append)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not containers.image_available()
+        assert not docker_has_image()
         without = r"no Docker engine answers: .* use how='embedded'"
         with pytest.raises(ClusterUnavailableError, match=without), kafka_cluster(how="docker"):
             pass

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Literal
+from typing import Any, Literal
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers import coordinator, embedded
@@ -262,7 +262,7 @@ def kafka_cluster(
     if bootstrap is not None and how not in {None, "given"}:
         raise ValueError(f"bootstrap={bootstrap!r} names a running cluster, but how={how!r} starts one")
     bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP")
-    way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
+    way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"))
     check_choice("how", way, How)
     log.info("a Kafka cluster of %d nodes: %s", nodes, way)
     if way == "given":
@@ -304,7 +304,8 @@ def _started_cluster(
         credentials=credentials,
         proxies=() if network is None else network.access.servers,
     )
-    brokers = stack.enter_context(_started_brokers(way, layout))
+    started: Any = (embedded if way == "embedded" else _containers()).started_brokers(layout)
+    brokers: Sequence[Broker] = stack.enter_context(started)
     check_known(brokers[0].log(), settings)
     servers = [broker.addresses[layout.clients] for broker in brokers]
     if credentials is not None:
@@ -333,12 +334,10 @@ def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
     return wrong or ([] if views else ["no broker runs"])
 
 
-def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
+def choose_way(bootstrap: str | None, image: str | None) -> How:
     """The way to take where none is insisted on.
 
     Who names a container image wants that Kafka and no other, so this never falls back to the embedded one.
-    `docker_has_image` tells whether an engine answers that has an image or can pull it. It is called only if
-    nothing is named, as it may take its time.
     """
     if bootstrap:
         return "given"
@@ -430,24 +429,23 @@ def _asked(server: str) -> ClusterState | str:
         return str(error)
 
 
-def _docker_has_image() -> bool:
+def docker_has_image() -> bool:
+    """Whether an engine answers that has an image or can pull it; pulls it, which may take a while."""
     try:
-        # Testcontainers is optional, and slow to import: only who comes here needs it.
-        from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
-    except ImportError as error:
+        _containers().have_image()
+    except ClusterUnavailableError as error:
         log.info("no Docker: %s", error)
         return False
-    return containers.image_available()
+    return True
 
 
-def _started_brokers(way: How, layout: Layout) -> contextlib.AbstractContextManager[Sequence[Broker]]:
-    if way == "embedded":
-        return embedded.started_brokers(layout)
+def _containers() -> Any:
     try:
+        # Testcontainers is optional, and slow to import: only who comes here needs it.
         from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
     except ImportError as error:
         raise ClusterUnavailableError(
             f"testcontainers is not installed ({error}): pip install 'kafka-assignors[testing]', or use "
             "how='embedded', which does without"
         ) from error
-    return containers.started_brokers(layout)
+    return containers
