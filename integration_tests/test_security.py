@@ -23,7 +23,9 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
     topic = create_topic(cluster, 7)
     grow_topic(cluster, topic, 8)
-    assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(8)]
+    assert existing_partitions(admin_client(cluster))[topic] == [
+        TopicPartition(topic, number) for number in range(8)
+    ]
     group = ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE)
     with group, Load(cluster, topic) as load:
         group.join("a", assignors=[RangeAssignor])
