@@ -240,11 +240,11 @@ def record_of(error: BaseException) -> list[tuple[str, int, int, int]]:
     """The record at which a client's deserializer raised, as a range of one; none if it was another error."""
     if (message := getattr(error, "kafka_message", None)) is not None:  # confluent-kafka says so
         return [(message.topic(), message.partition(), message.offset(), message.offset())]
-    # The others have no word for it.
+    # The others have no word for it, and an application may have functions of the same names.
     called = ""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         known, name = frame.f_locals, frame.f_code.co_name
-        if called == "_deserialize" or name == "_consumer_record":
+        if (called == "_deserialize" or name == "_consumer_record") and "tp" in known and "record" in known:
             return [(*known["tp"], known["record"].offset, known["record"].offset)]
         called = name
     return []
