@@ -1,12 +1,17 @@
-"""What is reported of polls that raise, and what the application gets."""
+"""Consumers that are observed do as they do without the kit, and what they do is reported."""
 
+import asyncio
+import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 from kafka import TopicPartition
 
 from kafka_assignors.testing._groups.clients import Absences
+from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 
 
 class Registry:
@@ -46,3 +51,18 @@ def test_what_a_deserializer_raises_comes_to_the_application_whatever_its_method
     with pytest.raises(ValueError, match="no schema of b'x'"), absences.poll():
         poll()
     assert told == [("error", {"type": "ValueError", "text": "no schema of b'x'", "records": records})]
+
+
+@pytest.mark.parametrize("pattern", ["orders-.*", re.compile("orders-.*")], ids=["text", "compiled"])
+def test_a_consumer_of_aiokafka_subscribes_to_a_pattern_in_each_form(pattern: Any) -> None:
+    told: list[str] = []
+
+    async def subscribe() -> Any:
+        consumer = AIOKafkaConsumer(group_id="g", bootstrap_servers="127.0.0.1:1")
+        ObservedAiokafkaConsumer(consumer, lambda kind, **fields: told.append(json.dumps([kind, fields])))
+        consumer.subscribe(pattern=pattern)
+        await consumer.stop()
+        return consumer._subscription.subscribed_pattern
+
+    assert asyncio.run(subscribe()) == re.compile("orders-.*")
+    assert json.loads(told[-1]) == ["subscribed", {"topics": [], "pattern": "orders-.*"}]
