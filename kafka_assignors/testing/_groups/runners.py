@@ -44,7 +44,7 @@ class ProcessRunner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._whole_log = ""
         self._process: FreshProcess | ForkedProcess | None = None
-        self._no_process: OSError | None = None
+        self._no_process: Exception | None = None
         self._begun = threading.Event()
         self._over = False
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
@@ -114,7 +114,7 @@ class ProcessRunner:
         # Ctrl-C comes to the main thread: in this one, no process is lost to it.
         try:
             process = self._process = start_process(self._log)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - `start` raises it in the caller's thread
             self._no_process = error
             return
         finally:
