@@ -8,7 +8,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -33,15 +32,6 @@ class Fault(Disturbance):
     def heal(self) -> None:
         """End the fault; nothing happens if it has ended. Other faults on the same connections stay."""
         self._undo()
-
-
-@dataclass(slots=True, eq=False)
-class _Followed:
-    """A client, who is called when it is cut off or reconnected, and whether it is cut off."""
-
-    client: str
-    changed: Callable[[bool], None]
-    cut: bool = False
 
 
 class Network:
@@ -69,7 +59,8 @@ class Network:
         self._thread.start()
         self._loop, self._closing, self._proxy, addresses = self._started.result()
         self.access = Access(tuple(addresses), security)
-        self._followed: set[_Followed] = set()
+        # Each client that is followed, and who is called -> whether it is cut off.
+        self._followed: dict[tuple[str, Callable[[bool], None]], bool] = {}
         self._looking = threading.Lock()
         _networks[self.access.servers] = self
 
@@ -155,24 +146,22 @@ class Network:
 
         It is called in the thread that made or healed the fault. What is returned ends it.
         """
-        one = _Followed(client, changed)
         with self._looking:
-            self._followed.add(one)
+            self._followed[client, changed] = False
         self._look()
 
         def unfollow() -> None:
             with self._looking:
-                self._followed.discard(one)
+                self._followed.pop((client, changed), None)
 
         return unfollow
 
     def _look(self) -> None:
         with self._looking:
-            changed = [one for one in self._followed if one.cut != self._cuts(one.client)]
-            for one in changed:
-                one.cut = not one.cut
-        for one in changed:
-            one.changed(one.cut)
+            news = {one: not cut for one, cut in self._followed.items() if cut != self._cuts(one[0])}
+            self._followed |= news
+        for (_, changed), cut in news.items():
+            changed(cut)
 
     def _cuts(self, client: str) -> bool:
         return any(

@@ -203,10 +203,7 @@ class ObservedConfluentConsumer:
         by_epochs: bool = False,
     ) -> None:
         self.consumer = ObservedConsumer(consumer, report, gate, by_epochs=by_epochs)
-
-    @property
-    def absences(self) -> clients.Absences:
-        return self.consumer.absences
+        self.absences = self.consumer.absences
 
     @property
     def subscribed(self) -> bool:
