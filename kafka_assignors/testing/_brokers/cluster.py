@@ -140,7 +140,8 @@ class Cluster:
         """
         if self.proxies is None:
             raise ClusterUnavailableError(
-                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True)"
+                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True),"
+                " as a fixture with kafka_cluster_factory(proxied=True)"
             )
         return self.proxies
 

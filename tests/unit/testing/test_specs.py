@@ -163,6 +163,11 @@ def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has() -
         config(spec(client="confluent-kafka", assignors=[StickyAssignor]))
 
 
+def test_an_assignor_for_a_function_on_confluent_kafka_is_the_client_s_of_its_name() -> None:
+    made = config(spec(client=application, assignors=[StickyAssignor, "range"]))
+    assert load("confluent-kafka").settings(made)["partition.assignment.strategy"] == "sticky,range"
+
+
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 def test_clients_of_the_classic_protocol_are_refused_by_epochs(client: str) -> None:
     with pytest.raises(ValueError, match=f"{client} knows only the classic group protocol"):

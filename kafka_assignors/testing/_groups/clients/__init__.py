@@ -454,6 +454,7 @@ def settings_with_dots(
     """
     common = {other_names.get(name, name.replace("_", ".")): value for name, value in config.common().items()}
     setting = "group.remote.assignor" if config.by_epochs else "partition.assignment.strategy"
-    names = ",".join(map(str, config.made_assignors() or ()))
+    # A function may be given assignors before anybody knows which client it takes.
+    names = ",".join(str(getattr(one, "name", one)) for one in config.made_assignors() or ())
     chosen = {**common, **of_access, **({setting: names} if names else {})}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
