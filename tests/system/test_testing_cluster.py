@@ -124,6 +124,7 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
             ValueError,
             "security='ssl': must be one of plaintext, tls, sasl, sasl_tls",
         ),
+        ({"bootstrap": "a:1,localhost"}, ValueError, "'localhost' must be host:port"),
         ({"bootstrap": NOBODY}, ClusterUnavailableError, f"no broker answers at {NOBODY}"),
         *(
             (

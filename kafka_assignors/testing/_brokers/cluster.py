@@ -408,6 +408,8 @@ def _given_cluster(
             "use one that is started here (how='embedded' or how='docker')"
         )
     servers = [server.strip() for server in bootstrap.split(",")]
+    if wrong := [server for server in servers if not server.rpartition(":")[2].isdecimal()]:
+        raise ValueError(f"bootstrap={bootstrap!r}: {wrong[0]!r} must be host:port")
     there = len(_brokers_at(servers))
     if there < nodes:
         raise ClusterUnavailableError(
