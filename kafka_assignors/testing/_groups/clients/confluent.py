@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, DeserializingConsumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups import clients
@@ -220,9 +220,11 @@ class ObservedConfluentConsumer:
         first = self.consumer.poll(seconds)
         if first is None:
             return False
-        errors = [first.error(), *(one.error() for one in self.consumer.consume(_MOST_RECORDS, 0))]
-        for error in errors:
-            if error is not None and error.code() not in _TRANSIENT:
+        polled = [first]
+        if not isinstance(self.consumer.consumer, DeserializingConsumer):  # it polls one by one
+            polled += self.consumer.consume(_MOST_RECORDS, 0)
+        for one in polled:
+            if (error := one.error()) is not None and error.code() not in _TRANSIENT:
                 raise KafkaException(error)
         return True
 
