@@ -82,6 +82,15 @@ def test_an_observed_consumer_is_a_context_that_closes_the_consumer_at_its_end()
         assert [(kind, about["partitions"]) for kind, about in told[-1:]] == [("revoked", ALL)]
 
 
+def test_each_alternative_of_a_pattern_is_matched_from_the_start_of_a_name() -> None:
+    with mock_consumer() as (inner, observed, told):
+        for topic in ("u", "xu"):
+            inner.list_topics(topic, timeout=SECONDS)
+        observed.subscribe([], "t|u")
+        poll_until(observed.consumer, told, "assigned")
+        assert {topic for topic, _ in observed.assignment()} == {"t", "u"}
+
+
 def test_a_consumer_with_deserializers_is_polled_by_the_kit_record_by_record() -> None:
     deserializes = {"value.deserializer": lambda value, _: int(value)}
     with mock_consumer(DeserializingConsumer, **deserializes) as (inner, observed, told):

@@ -210,7 +210,8 @@ class ObservedConfluentConsumer:
         return self.consumer.subscribed
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        self.consumer.subscribe(list(topics) if pattern is None else [f"^{pattern}"])
+        # librdkafka searches for it: of several alternatives each is to be at the start.
+        self.consumer.subscribe(list(topics) if pattern is None else [f"^({pattern})"])
 
     def unsubscribe(self) -> None:
         self.consumer.unsubscribe()
