@@ -85,11 +85,13 @@ class MemberSpec:
     recalls_joins: bool
 
     def __post_init__(self) -> None:
-        """Refuse what would pass for another choice, or for several assignors, in silence."""
+        """Refuse what would pass for another choice, other assignors or another pattern, in silence."""
         check_choice("place", self.place, Place)
         check_choice("commit", self.commit, CommitMode)
         if isinstance(self.assignors, str | type):
             raise TypeError(f"assignors={self.assignors!r}: give a list, also of one")
+        if isinstance(self.topics, re.Pattern) and self.topics.flags != re.UNICODE:
+            raise ValueError(f"{self.topics!r}: members get its text without flags; write [Oo]rders, say")
 
     def changed(self, **own: Unpack[OwnParts]) -> Self:
         """The same with a member's own parts, and its settings on top (see `on_top`)."""

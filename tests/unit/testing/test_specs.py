@@ -151,6 +151,11 @@ def test_a_way_to_own_that_is_misspelled_does_not_pass_for_exclusive() -> None:
         group.wait_stable(ownership=cast("Any", "shared"))
 
 
+def test_a_pattern_with_flags_is_refused_as_members_get_its_text() -> None:
+    with pytest.raises(ValueError, match=r"IGNORECASE\): members get its text without flags; write"):
+        ConsumerGroup(["localhost:9092"], re.compile("orders", re.IGNORECASE))
+
+
 @pytest.mark.parametrize("assignors", ["range", StickyAssignor])
 def test_an_assignor_that_is_in_no_list_is_no_list_of_letters(assignors: Any) -> None:
     with pytest.raises(TypeError, match=r"^assignors=.*: give a list, also of one$"):
