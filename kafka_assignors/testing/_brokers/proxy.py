@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from kafka_assignors.testing._brokers.ports import LOCALHOST
@@ -96,14 +97,7 @@ class Proxy:
 
     async def listen(self, nodes: Sequence[int]) -> tuple[list[asyncio.Server], list[str]]:
         """Start to accept connections for these nodes; the servers and their addresses, "host:port"."""
-
-        async def serve(node: int) -> asyncio.Server:
-            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                await self._accept(node, Stream(reader, writer))
-
-            return await asyncio.start_server(accept, LOCALHOST, 0)
-
-        servers = [await serve(node) for node in nodes]
+        servers = [await asyncio.start_server(partial(self._accept, node), LOCALHOST, 0) for node in nodes]
         return servers, [f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
 
     async def change(self, *, begun: Sequence[Rule] = (), ended: Sequence[Rule] = ()) -> None:
@@ -127,7 +121,8 @@ class Proxy:
     def _drops(self, link: Link) -> bool:
         return any(rule.kind == "drop" and rule.hits(link) for rule in self.rules)
 
-    async def _accept(self, node: int, client: Stream) -> None:
+    async def _accept(self, node: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = Stream(reader, writer)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - for the type checker: this is a coroutine of a task
         link = Link(node, task)

@@ -419,26 +419,20 @@ def first_line(error: BaseException) -> str:
 
 
 def configured(report: Report, settings: Mapping[str, Any]) -> None:
-    """Report what a consumer is configured to, as far as explanations need it; in kafka-python's spelling."""
+    """Report what a consumer is configured to, as far as explanations need it, in any client's spelling.
+
+    What is not among the settings has the default of librdkafka and Java's client.
+    """
+    known = {name.replace(".", "_"): value for name, value in settings.items()}
+    # By KIP-848 it is the broker's, and 0 where nobody says.
+    session = 0 if is_by_epochs(settings) else 45_000
     report(
         "configured",
-        session_timeout_ms=int(settings["session_timeout_ms"]),
-        max_poll_interval_ms=int(settings["max_poll_interval_ms"]),
-        auto_offset_reset=settings["auto_offset_reset"],
-        instance_id=settings["group_instance_id"] or None,
+        session_timeout_ms=int(known.get("session_timeout_ms", session)),
+        max_poll_interval_ms=int(known.get("max_poll_interval_ms", 300_000)),
+        auto_offset_reset=known.get("auto_offset_reset", "latest"),
+        instance_id=known.get("group_instance_id") or None,
     )
-
-
-def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
-    """The same of librdkafka and Java's client, with their defaults."""
-    defaults = {
-        # By KIP-848 it is the broker's, and 0 where nobody says.
-        "session_timeout_ms": 0 if is_by_epochs(settings) else 45_000,
-        "max_poll_interval_ms": 300_000,
-        "auto_offset_reset": "latest",
-        "group_instance_id": None,
-    }
-    configured(report, defaults | {name.replace(".", "_"): value for name, value in settings.items()})
 
 
 def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:

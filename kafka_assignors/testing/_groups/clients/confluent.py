@@ -50,7 +50,7 @@ def callbacks(report: clients.Report) -> dict[str, Any]:
 def make(
     config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
 ) -> "ObservedConfluentConsumer":
-    clients.configured_with_dots(report, settings)
+    clients.configured(report, settings)
     consumer = Consumer({**settings, **callbacks(report)})
     return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)
 
