@@ -1,5 +1,6 @@
 """The choice of the image, settings as variables, and what is said without Docker; no container runs."""
 
+import contextlib
 import gc
 import sys
 import warnings
@@ -11,6 +12,7 @@ from docker.errors import APIError, ImageNotFound
 from kafka_assignors.testing._brokers import containers
 from kafka_assignors.testing._brokers.cluster import docker_has_image, kafka_cluster
 from kafka_assignors.testing._brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing._brokers.credentials import Credentials
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.layout import Layout
 
@@ -110,7 +112,9 @@ def test_a_setting_has_the_variable_that_the_image_expects(setting: str, name: s
 
 
 def test_containers_know_each_other_and_have_a_rack_each() -> None:
-    settings = server_settings(2, Layout(nodes=3, settings={}, proxies=["p:1", "p:2", "p:3"]))
+    plain = Credentials("plaintext", contextlib.ExitStack())
+    proxies = ["p:1", "p:2", "p:3"]
+    settings = server_settings(2, Layout(nodes=3, settings={}, credentials=plain, proxies=proxies))
     assert settings["controller.quorum.voters"] == "1@kafka1:9093,2@kafka2:9093,3@kafka3:9093"
     assert (settings["node.id"], settings["broker.rack"]) == (2, "rack-2")
     assert settings["listeners"] == "PLAIN://:9092,PROXIED://:9095,BROKER://:19092,CONTROLLER://:9093"

@@ -13,8 +13,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any, Literal
 
@@ -294,11 +292,9 @@ def _started_cluster(
     proxied: bool,
 ) -> Cluster:
     """A cluster that ends with the stack."""
-    credentials = None
-    if security != "plaintext":
-        credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
-    open_or_not = OPEN if credentials is None else credentials.security
-    network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
+    credentials = Credentials(security, stack)
+    wanted = credentials.security
+    network = stack.enter_context(Network(range(1, nodes + 1), wanted)) if proxied else None
     layout = Layout(
         nodes=nodes,
         settings={**common_settings(nodes), **settings},
@@ -309,11 +305,10 @@ def _started_cluster(
     brokers: Sequence[Broker] = stack.enter_context(started)
     check_known(brokers[0].log(), settings)
     servers = [broker.addresses[layout.clients] for broker in brokers]
-    if credentials is not None:
-        credentials.create_user(brokers[0].bootstrap, servers)
+    credentials.create_user(brokers[0].bootstrap, servers)
     if network is not None:
         network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
-    return Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
+    return Cluster(servers, nodes, way, tuple(brokers), wanted, network)
 
 
 def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:

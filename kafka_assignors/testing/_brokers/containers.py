@@ -99,7 +99,7 @@ class ContainerBroker(Broker):
             self._docker.start()
         else:  # the container runs, and waits for its address
             host, _, _ = self.bootstrap.rpartition(":")
-            if key_store := self._layout.key_store(host):
+            if key_store := self._layout.credentials.key_store(host):
                 self._container.copy_into_container(key_store, _KEY_STORE)
             advertised = {
                 **self._layout.advertised(self.node_id, self.addresses),
