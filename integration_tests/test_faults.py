@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 from kafka import KafkaConsumer, TopicPartition
 
+from integration_tests.support.scene import more
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.testing import (
@@ -45,7 +46,7 @@ def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
 def produced(cluster: Cluster, topic: str, count: int) -> Mapping[TopicPartition, int]:
     """Put at least so many records into a topic; how many each partition has."""
     with Load(cluster, topic, rate=2000) as load:
-        wait_for("records", lambda: sum(load.produced.values()) >= count, PATIENCE)
+        wait_for("records", more(load, count), PATIENCE)
         return load.stop()
 
 
@@ -86,8 +87,7 @@ def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
         assert kafka_cluster.death() is None
         assert kafka_cluster.coordinator_of(group.group_id) != coordinator
         group.wait_stable(timeout=longer(PATIENCE))
-        at_least = sum(load.produced.values()) + 100
-        group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+        group.wait_for(more(load, 100), what="the load to go on")
         kafka_cluster.broker(coordinator).start()
         kafka_cluster.wait_complete()
         acknowledged = load.stop()
@@ -235,8 +235,7 @@ def test_records_are_counted_once_that_a_load_sends_again(kafka_cluster: Cluster
         )
         network.drop()  # the acknowledgements are lost
         network.heal()
-        at_least = sum(load.produced.values()) + 500
-        wait_for("the load to go on", lambda: sum(load.produced.values()) > at_least, PATIENCE)
+        wait_for("the load to go on", more(load, 500), PATIENCE)
         counted = load.stop()
     assert end_offsets(kafka_cluster, counted) == counted
 
