@@ -28,10 +28,8 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, Member, create_topic
 from kafka_assignors.testing._brokers import class_archive, embedded, jars
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.cluster import How, choose_way
-from kafka_assignors.testing._brokers.errors import (
-    BrokerDiedError,
-    ClusterUnavailableError,
-)
+from kafka_assignors.testing._brokers.credentials import Credentials
+from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
 from kafka_assignors.testing._brokers.layout import PLAIN, Layout
@@ -55,14 +53,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def ways(config: pytest.Config) -> list[How]:
     configured = options(config)
-    in_docker = (configured.how or choose_way(configured.bootstrap, None, docker_has_image)) == "docker"
+    in_docker = (configured.how or choose_way(configured.bootstrap, None)) == "docker"
     return ["embedded", "docker"] if in_docker else ["embedded"]
-
-
-def docker_has_image() -> bool:
-    from kafka_assignors.testing._brokers import containers  # noqa: PLC0415 - slow to import
-
-    return containers.image_available()
 
 
 @contextlib.contextmanager
@@ -132,7 +124,7 @@ def test_a_port_taken_by_another_process_means_a_start_on_others(
 
 def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
     own = {PLAIN: "127.0.0.1:1"}
-    layout = Layout(nodes=1, settings={})
+    layout = Layout(nodes=1, settings={}, credentials=Credentials("plaintext", contextlib.ExitStack()))
     (settings,) = embedded.server_settings(layout, [own], ["127.0.0.1:2"], tmp_path / "key")
     java = embedded._find_java()
     broker = embedded.EmbeddedBroker(1, own, tmp_path / "1", settings, java)

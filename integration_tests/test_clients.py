@@ -4,7 +4,6 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
 from integration_tests.support.patience import QUICK, QUICK_MS, QUICK_POLLS
-from integration_tests.support.scene import Scene, live_through, sizes
+from integration_tests.support.scene import Scene, live_through, more, sizes
 from integration_tests.support.services import commits_by_itself, iterates_with_aiokafka
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
@@ -49,10 +48,6 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(client: st
         timeline.assert_paused_at_most(1000)
 
 
-def has_produced(load: Load, records: int) -> bool:
-    return sum(load.produced.values()) >= records
-
-
 def held_up(group: ConsumerGroup, load: Load) -> tuple[float, float]:
     """Have one of two members stand still as a third joins; 200 records take as long as six heartbeats.
 
@@ -67,8 +62,7 @@ def held_up(group: ConsumerGroup, load: Load) -> tuple[float, float]:
     group.wait_for(lambda: group.describe().state == "PreparingRebalance", what="a rebalance")
     instants = []
     for _ in range(2):
-        more = sum(load.produced.values()) + 200
-        group.wait_for(partial(has_produced, load, more), what="records")
+        group.wait_for(more(load, 200), what="records")
         instants.append(time.monotonic())
     assert group.describe().state == "PreparingRebalance"
     return instants[0], instants[1]

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 from kafka import KafkaConsumer, TopicPartition
 
+from integration_tests.support.scene import more
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.testing import (
@@ -45,7 +46,7 @@ def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
 def produced(cluster: Cluster, topic: str, count: int) -> Mapping[TopicPartition, int]:
     """Put at least so many records into a topic; how many each partition has."""
     with Load(cluster, topic, rate=2000) as load:
-        wait_for("records", lambda: sum(load.produced.values()) >= count, PATIENCE)
+        wait_for("records", more(load, count), PATIENCE)
         return load.stop()
 
 
@@ -63,13 +64,10 @@ def test_brokers_all_killed_come_back_with_their_data_at_their_addresses(
 ) -> None:
     before = produced(kafka_cluster, topic, 600)  # each broker has two of the six partitions
     assert len(before) == 6
-    for broker in kafka_cluster.brokers:
-        broker.kill()
-    assert kafka_cluster.death() is None
-    first, *others = kafka_cluster.brokers
-    first.start(wait=False)  # alone it knows nobody
-    for broker in others:
-        broker.start()
+    with contextlib.ExitStack() as killed:
+        for broker in kafka_cluster.brokers:
+            killed.enter_context(broker.kill())
+        assert kafka_cluster.death() is None
     kafka_cluster.wait_complete()
     assert end_offsets(kafka_cluster, before) == before
 
@@ -89,8 +87,7 @@ def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
         assert kafka_cluster.death() is None
         assert kafka_cluster.coordinator_of(group.group_id) != coordinator
         group.wait_stable(timeout=longer(PATIENCE))
-        at_least = sum(load.produced.values()) + 100
-        group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+        group.wait_for(more(load, 100), what="the load to go on")
         kafka_cluster.broker(coordinator).start()
         kafka_cluster.wait_complete()
         acknowledged = load.stop()
@@ -238,8 +235,7 @@ def test_records_are_counted_once_that_a_load_sends_again(kafka_cluster: Cluster
         )
         network.drop()  # the acknowledgements are lost
         network.heal()
-        at_least = sum(load.produced.values()) + 500
-        wait_for("the load to go on", lambda: sum(load.produced.values()) > at_least, PATIENCE)
+        wait_for("the load to go on", more(load, 500), PATIENCE)
         counted = load.stop()
     assert end_offsets(kafka_cluster, counted) == counted
 
@@ -298,6 +294,15 @@ def test_a_backlog_that_the_brokers_do_not_take_is_an_error(
         pytest.raises(RuntimeError, match="no broker shows such a topic"),
         Load(kafka_cluster, "unknown", backlog=1),
     ):
+        pytest.fail("it was entered")
+
+
+def test_a_backlog_that_takes_too_long_is_an_error(
+    kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Load(kafka_cluster, topic, backlog=200_000)
+    monkeypatch.setattr(load._has_backlog, "wait", lambda _: None)  # as if the time were over
+    with pytest.raises(RuntimeError, match=r"the brokers had \d+ of a backlog of 200000 records after"), load:
         pytest.fail("it was entered")
 
 

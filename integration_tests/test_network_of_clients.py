@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from integration_tests.support.scene import sizes
+from integration_tests.support.scene import more, sizes
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 from kafka_assignors.testing.events import CutOff, Reconnected
 
@@ -60,8 +60,7 @@ def test_a_member_that_is_cut_off_is_expelled_and_comes_back(
         with getattr(network, fault)(client="b"):
             alone = group.wait_stable(members=[a], expect={"a": 6})
             assert alone.generation > before.generation
-            at_least = sum(load.produced.values()) + 50
-            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+            group.wait_for(more(load, 50), what="the load to go on")
             group.wait_consumed(load)
             assert b.running
         assert sizes(group) == {"a": 3, "b": 3}
@@ -87,8 +86,7 @@ def test_a_member_whose_network_is_slow_stays(
             group.join(name)
         before = group.wait_stable(expect={"a": 3, "b": 3})
         with kafka_cluster.network.delay(0.2, client="b"):
-            at_least = sum(load.produced.values()) + 200
-            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+            group.wait_for(more(load, 200), what="the load to go on")
             load.stop()
             group.wait_consumed(load)
         group.timeline.assert_no_rebalance(after=before.generation)

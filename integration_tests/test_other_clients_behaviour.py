@@ -112,7 +112,7 @@ def test_a_join_that_completes_between_two_polls_counts(
 ) -> None:
     """`AbstractCoordinator.joinFuture`, `rd_kafka_cgrp_handle_SyncGroup`: two rounds, however slow it is."""
     with (
-        beside(client, commit="on command") as (group, drive),
+        beside(client, commit="never") as (group, drive),
         ThreadPoolExecutor(2) as pool,
         logged_requests(kafka_cluster) as sent,
     ):

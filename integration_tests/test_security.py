@@ -23,7 +23,9 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
     topic = create_topic(cluster, 7)
     grow_topic(cluster, topic, 8)
-    assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(8)]
+    assert existing_partitions(admin_client(cluster))[topic] == [
+        TopicPartition(topic, number) for number in range(8)
+    ]
     group = ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE)
     with group, Load(cluster, topic) as load:
         group.join("a", assignors=[RangeAssignor])
@@ -48,7 +50,7 @@ def test_proxies_pass_it_on_and_see_clients_unless_it_is_encrypted(cluster: Clus
     with contextlib.closing(client) as consumer:
         consumer.topics()
         assert (network.connections(client="seen") > 0) == (not cluster.security.encrypted)
-        assert network.traffic(broker=1).to_client > 0
+        assert network.connections(broker=1) > 0
 
 
 @pytest.mark.parametrize("cluster", ["sasl_tls"], indirect=True)

@@ -53,6 +53,12 @@ def live_through(group: ConsumerGroup, load: Load, *, quick: Mapping[str, Any] |
     return over
 
 
+def more(load: Load, records: int) -> Callable[[], bool]:
+    """Whether so many records are produced beside those that are by now."""
+    before = sum(load.produced.values())
+    return lambda: sum(load.produced.values()) >= before + records
+
+
 def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
     """How many partitions members have, once the group is stable."""
     return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}

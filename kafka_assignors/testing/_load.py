@@ -31,7 +31,8 @@ class Load:
         kafka: The cluster.
         topics: The topic, or several.
         rate: Records a second, over all partitions.
-        backlog: So many records the brokers have when the context is entered, on top.
+        backlog: So many records the brokers have when the context is entered, on top; they may take
+            `DELIVERY_SECONDS` for all.
         key: The key of the record of this number, from 0; the producer then chooses partitions by keys.
         value: The value of that record; by default its number. Say `lambda n: b"no JSON" if n == 7 else ...`
             for one that consumers cannot read.
@@ -70,6 +71,7 @@ class Load:
             }
         )
         self._produced: dict[TopicPartition, int] = {}
+        self._acknowledged = 0
         self._failed: list[str] = []
         self._broken: Exception | None = None
         self._stop = threading.Event()
@@ -80,8 +82,12 @@ class Load:
         self._thread.start()
         if self._backlog:
             self._has_backlog.wait(DELIVERY_SECONDS)
-            if sum(self._produced.values()) < self._backlog:
+            if (have := self._acknowledged) < self._backlog:
                 self.stop()
+                raise RuntimeError(
+                    f"{self._name}: the brokers had {have} of a backlog of {self._backlog} records after"
+                    f" {DELIVERY_SECONDS:g} s"
+                )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -109,7 +115,7 @@ class Load:
         if self._failed:
             raise RuntimeError(
                 f"{self._name}: {len(self._failed)} records were not acknowledged besides "
-                f"{sum(self._produced.values())} that were; the first: {self._failed[0]}"
+                f"{self._acknowledged} that were; the first: {self._failed[0]}"
             )
         return self.produced
 
@@ -169,5 +175,6 @@ class Load:
             return
         partition = TopicPartition(record.topic(), record.partition())
         self._produced[partition] = self._produced.get(partition, 0) + 1
-        if sum(self._produced.values()) >= self._backlog:
+        self._acknowledged += 1
+        if self._acknowledged >= self._backlog:
             self._has_backlog.set()

@@ -222,25 +222,20 @@ def kafka_cluster_factory(
 
 
 def _on(
-    cluster: str,
-) -> Callable[[Callable[[pytest.FixtureRequest, Cluster], Iterator[_Made]]], Callable[..., Iterator[_Made]]]:
+    cluster: str, function: Callable[[pytest.FixtureRequest, Cluster], Iterator[_Made]]
+) -> Callable[..., Iterator[_Made]]:
     """Have a fixture's function take a cluster from the fixture of that name.
 
     By its signature, from which pytest knows that the fixture ends with the cluster, and before it.
     """
 
-    def decorate(
-        function: Callable[[pytest.FixtureRequest, Cluster], Iterator[_Made]],
-    ) -> Callable[..., Iterator[_Made]]:
-        @functools.wraps(function)
-        def taking(**fixtures: Any) -> Iterator[_Made]:
-            yield from function(fixtures["request"], fixtures[cluster])
+    @functools.wraps(function)
+    def taking(**fixtures: Any) -> Iterator[_Made]:
+        yield from function(fixtures["request"], fixtures[cluster])
 
-        names = (Parameter(name, Parameter.KEYWORD_ONLY) for name in ("request", cluster))
-        taking.__signature__ = Signature([*names])  # type: ignore[attr-defined]  # inspect reads it
-        return taking
-
-    return decorate
+    names = (Parameter(name, Parameter.KEYWORD_ONLY) for name in ("request", cluster))
+    taking.__signature__ = Signature([*names])  # type: ignore[attr-defined]  # inspect reads it
+    return taking
 
 
 def topic_factory_factory(
@@ -260,7 +255,7 @@ def topic_factory_factory(
     """
 
     @pytest.fixture(scope=scope)
-    @_on(cluster)
+    @partial(_on, cluster)
     def topic_factory(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[TopicFactory]:
         """Makes topics, which are deleted in the end: `topic_factory(6)` returns the topic's name."""
         with _topics(request, kafka) as create:
@@ -294,7 +289,7 @@ def consumer_group_factory(
     """
 
     @pytest.fixture(scope=scope)
-    @_on(cluster)
+    @partial(_on, cluster)
     def consumer_group(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[GroupFactory]:
         """Makes groups of consumers, whose members are killed in the end: `consumer_group(members=3)`."""
         from kafka_assignors.testing._groups.group import ConsumerGroup  # noqa: PLC0415 - see above

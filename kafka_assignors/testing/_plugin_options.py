@@ -171,13 +171,12 @@ def _client(config: pytest.Config) -> str:
     value = _option(config, "kafka_client")
     if not value:
         return "kafka-python"
-    from kafka_assignors.testing._groups.clients import MODULES  # noqa: PLC0415 - only those who choose need it
+    from kafka_assignors.testing._groups.clients import check_client  # noqa: PLC0415 - who chooses needs it
 
-    if value not in MODULES and ":" not in value:
-        raise pytest.UsageError(
-            f"kafka_client={value}: must be one of {', '.join(MODULES)}, or the path of a function of yours"
-            " ('package.module:name')"
-        )
+    try:
+        check_client(value)
+    except ValueError as error:
+        raise pytest.UsageError(f"kafka_{error}") from None
     return value
 
 

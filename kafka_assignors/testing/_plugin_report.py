@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _GROUPS: pytest.StashKey[list[ConsumerGroup]] = pytest.StashKey()
 _REPORTED: pytest.StashKey[set[str]] = pytest.StashKey()
 
-_LONGEST_NAME = 100  # of a test or group in a file's name, for which most systems allow 255 bytes
+_LONGEST_NAME = 80  # of a test, group or member in a file's name, for which most systems allow 255 bytes
 
 
 def groups_of(node: pytest.Item | pytest.Collector) -> list[ConsumerGroup]:

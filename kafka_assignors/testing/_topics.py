@@ -27,11 +27,10 @@ def admin_client(kafka: Kafka) -> AdminClient:
 
 
 def existing_partitions(
-    client: AdminClient | Producer | Kafka, timeout: float = REQUEST_SECONDS
+    client: AdminClient | Producer, timeout: float = REQUEST_SECONDS
 ) -> dict[str, list[TopicPartition]]:
     """The partitions of every topic, by its name; raises KafkaException if no broker answers."""
-    asking = client if isinstance(client, AdminClient | Producer) else admin_client(client)
-    topics = asking.list_topics(timeout=timeout).topics
+    topics = client.list_topics(timeout=timeout).topics
     return {
         name: [TopicPartition(name, number) for number in sorted(topic.partitions)]
         for name, topic in topics.items()
@@ -64,8 +63,7 @@ def create_topic(
     """
     drawn = name is None
     name = name or f"topic-{uuid.uuid4().hex[:8]}"
-    admin = admin_client(kafka)
-    with _naming_brokers(kafka):
+    with _asking(kafka) as admin:
         try:
             admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
         except KafkaException as error:
@@ -89,8 +87,7 @@ def grow_topic(kafka: Kafka, name: str, partitions: int, *, timeout: float = 30.
         confluent_kafka.KafkaException: The brokers refuse, for instance because it has so many already.
         TimeoutError: They do not show them.
     """
-    admin = admin_client(kafka)
-    with _naming_brokers(kafka):
+    with _asking(kafka) as admin:
         admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
         _wait_until_shown(admin, name, partitions, timeout)
 
@@ -102,16 +99,18 @@ def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
         confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
         TimeoutError: They do not answer.
     """
-    admin = admin_client(kafka)  # must outlive the answer
-    with _naming_brokers(kafka):
+    with _asking(kafka) as admin:
         admin.delete_topics([name])[name].result(timeout=timeout)
 
 
 @contextlib.contextmanager
-def _naming_brokers(kafka: Kafka) -> Iterator[None]:
-    """Have an error say which brokers of the cluster do not serve: clients see only that none answers."""
+def _asking(kafka: Kafka) -> Iterator[AdminClient]:
+    """A client, whose errors say which brokers of the cluster do not serve: it sees only that none answers.
+
+    It must outlive the answer.
+    """
     try:
-        yield
+        yield admin_client(kafka)
     except Exception as error:
         # Only a cluster of the kit knows; of servers named otherwise, nothing is known.
         wrong: list[str] = getattr(kafka, "wrong", list)()

@@ -70,13 +70,14 @@ class FakeBroker(Broker):
     ],
 )
 def test_a_named_cluster_is_taken_then_a_named_image_then_what_there_is(
-    bootstrap: str | None, image: str | None, has_docker: bool | None, way: str
+    bootstrap: str | None, image: str | None, has_docker: bool | None, way: str, *, monkeypatch: Any
 ) -> None:
     def ask() -> bool:
         assert has_docker is not None
         return has_docker
 
-    assert choose_way(bootstrap, image, ask) == way
+    monkeypatch.setattr(cluster, "docker_has_image", ask)
+    assert choose_way(bootstrap, image) == way
 
 
 def enter(
@@ -89,13 +90,11 @@ def enter(
         return running
 
 
-@pytest.mark.parametrize(
-    ("argument", "asked", "servers"), [(None, "a:1, b:2", ["a:1", "b:2"]), ("c:3", "c:3", ["c:3"])]
-)
+@pytest.mark.parametrize(("argument", "servers"), [(None, ["a:1", "b:2"]), ("c:3", ["c:3"])])
 def test_the_servers_named_are_taken_an_argument_before_the_environment(
-    argument: str | None, asked: str, servers: list[str], monkeypatch: pytest.MonkeyPatch
+    argument: str | None, servers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "count_brokers", {asked: 3}.__getitem__)
+    monkeypatch.setattr(cluster, "first_answer", lambda asked: view([1, 2, 3]) if asked == servers else None)
     monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1, b:2")
     assert enter(bootstrap=argument) == Cluster(servers, nodes=3, how="given")
 
@@ -118,12 +117,14 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
             ValueError,
             "names a running cluster, but how='docker' starts one",
         ),
+        ({"how": "embeded"}, ValueError, "how='embeded': must be one of given, docker, embedded"),
         ({"how": "given"}, ClusterUnavailableError, "no running cluster is named: set KAFKA_BOOTSTRAP"),
         (
             {"how": "embedded", "security": "ssl"},
             ValueError,
             "security='ssl': must be one of plaintext, tls, sasl, sasl_tls",
         ),
+        ({"bootstrap": "a:1,localhost"}, ValueError, "'localhost' must be host:port"),
         ({"bootstrap": NOBODY}, ClusterUnavailableError, f"no broker answers at {NOBODY}"),
         *(
             (
@@ -159,7 +160,7 @@ def test_a_cluster_without_proxies_has_no_network_to_disturb() -> None:
 
 
 def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "count_brokers", lambda _: 1)
+    monkeypatch.setattr(cluster, "first_answer", lambda _: view([1]))
     with pytest.raises(ClusterUnavailableError, match="has 1 of the 3 brokers asked for"):
         enter(3, bootstrap=NOBODY)
 
@@ -227,6 +228,22 @@ def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: 
     with broker.freeze():
         assert broker.wrong() == "node 1 is frozen"
     assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
+
+
+def test_brokers_that_are_all_killed_start_again_without_a_wait_for_those_to_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    brokers = [FakeBroker(number) for number in (1, 2, 3)]
+    waited: list[list[int]] = []
+    monkeypatch.setattr(
+        broker_module, "wait_until_complete", lambda some, _: waited.append([one.node_id for one in some])
+    )
+    for broker in brokers:
+        broker.peers = brokers
+    with brokers[0].kill(), brokers[1].kill(), brokers[2].kill():
+        pass
+    assert all(broker.running for broker in brokers)
+    assert waited == [[2, 3], [1, 2, 3]]
 
 
 def test_a_cluster_says_what_is_wrong_with_it_and_is_mended_as_far_as_it_can_be(

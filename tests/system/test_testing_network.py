@@ -6,12 +6,13 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
 from kafka_assignors.testing._brokers.access import Security
 from kafka_assignors.testing._brokers.network import Network
-from kafka_assignors.testing._brokers.proxy import Direction, Traffic, client_id_in
+from kafka_assignors.testing._brokers.proxy import Direction, client_id_in
 
 NOT_YET = 0.15  # seconds in which nothing comes
 PATIENCE = 10.0  # seconds in which something does
@@ -117,7 +118,7 @@ def test_in_tls_and_in_what_is_no_kafka_there_is_no_id() -> None:
     assert client_id_in(b"GET / HTTP/1.1\r\n\r\n") == (True, None)
 
 
-def test_bytes_pass_both_ways_as_they_are_and_are_counted(brokers: Brokers) -> None:
+def test_bytes_pass_both_ways_as_they_are(brokers: Brokers) -> None:
     near, far = brokers.connect("a")
     data = bytes(range(256)) * 8000  # 2 MB: in many pieces
     for source, target in ((near, far), (far, near)):
@@ -125,11 +126,6 @@ def test_bytes_pass_both_ways_as_they_are_and_are_counted(brokers: Brokers) -> N
         sending.start()
         assert exactly(target, len(data)) == data
         sending.join()
-    network = brokers.network
-    to_broker = len(request("a")) + len(data)
-    expected = Traffic(connections=1, refused=0, to_broker=to_broker, to_client=len(data))
-    assert network.traffic(client="a") == network.traffic(broker=1) == network.traffic() == expected
-    assert network.traffic(client="b") == network.traffic(broker=2) == Traffic()
 
 
 def test_open_connections_are_counted_by_client_and_broker(brokers: Brokers) -> None:
@@ -213,7 +209,6 @@ def test_a_dropped_client_is_reset_until_healed_and_others_are_not(brokers: Brok
         again = brokers.dial()
         again.sendall(request("a"))
         assert is_reset(again)
-        assert brokers.network.traffic(client="a").refused == 1
         assert [passes(*other) for other in others] == [True, True]
     assert passes(*brokers.connect("a"))
 
@@ -288,6 +283,8 @@ def test_faults_that_make_no_sense_are_refused(brokers: Brokers) -> None:
         brokers.network.drop(broker=3)
     with pytest.raises(ValueError, match="seconds=-1: bytes cannot arrive before they were sent"):
         brokers.network.delay(-1)
+    with pytest.raises(ValueError, match="direction='to_brokers': must be one of both, to_broker, to_client"):
+        brokers.network.half_open(direction=cast("Any", "to_brokers"))
     with (
         Network([1], Security(protocol="SSL")) as encrypted,
         pytest.raises(ValueError, match="client='a': in TLS no proxy sees client ids; select by broker"),

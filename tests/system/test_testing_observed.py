@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, DeserializingConsumer, Producer
 
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._groups.clients.confluent import ObservedConfluentConsumer
@@ -21,16 +21,18 @@ Told = list[tuple[str, "Mapping[str, Any]"]]
 
 
 @contextlib.contextmanager
-def mock_consumer() -> Iterator[tuple[Any, ObservedConfluentConsumer, Told]]:
+def mock_consumer(kind: Any = Consumer, **own: Any) -> Iterator[tuple[Any, ObservedConfluentConsumer, Told]]:
     """A consumer with a broker of its own, the same observed, and what is reported of it."""
     told: Told = []
-    consumer: Any = Consumer(
+    consumer: Any = kind(
         {
             "test.mock.num.brokers": 1,
             "allow.auto.create.topics": True,
+            "auto.offset.reset": "earliest",
             "group.id": "g",
             "log_level": LOG_LEVEL,
             "partition.assignment.strategy": "cooperative-sticky",
+            **own,
         }
     )
     consumer.list_topics("t", timeout=SECONDS)  # creates it
@@ -78,3 +80,28 @@ def test_an_observed_consumer_is_a_context_that_closes_the_consumer_at_its_end()
         with pytest.raises(RuntimeError, match="Consumer closed"):
             inner.poll(0)
         assert [(kind, about["partitions"]) for kind, about in told[-1:]] == [("revoked", ALL)]
+
+
+def test_each_alternative_of_a_pattern_is_matched_from_the_start_of_a_name() -> None:
+    with mock_consumer() as (inner, observed, told):
+        for topic in ("u", "xu"):
+            inner.list_topics(topic, timeout=SECONDS)
+        observed.subscribe([], "t|u")
+        poll_until(observed.consumer, told, "assigned")
+        assert {topic for topic, _ in observed.assignment()} == {"t", "u"}
+
+
+def test_a_consumer_with_deserializers_is_polled_by_the_kit_record_by_record() -> None:
+    deserializes = {"value.deserializer": lambda value, _: int(value)}
+    with mock_consumer(DeserializingConsumer, **deserializes) as (inner, observed, told):
+        (broker,) = inner.list_topics(timeout=SECONDS).brokers.values()
+        server = f"{broker.host}:{broker.port}"
+        producer: Any = Producer({"bootstrap.servers": server, "log_level": LOG_LEVEL})
+        for number in range(2):
+            producer.produce("t", str(number), partition=0)
+        assert producer.flush(SECONDS) == 0
+        observed.subscribe(["t"], None)
+        wait_until(lambda: [] if observed.poll(0.02) else ["no record"], SECONDS, "the first record")
+        wait_until(lambda: [] if observed.poll(0.02) else ["no record"], SECONDS, "the second one")
+        records = [about.get("records") for kind, about in told if kind in {"records", "error"}]
+        assert records == [[("t", 0, 0, 0)], [("t", 0, 1, 1)]]

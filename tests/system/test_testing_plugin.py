@@ -605,6 +605,14 @@ def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest
     assert "line 24" not in result.stdout.str()
 
 
+def test_a_log_is_kept_however_long_the_names_of_test_group_and_member_are(pytester: pytest.Pytester) -> None:
+    test = FAILS.replace("test_it", f"test_{'t' * 200}").replace("g-1", "g" * 200)
+    test = test.replace("    assert False", "    group.members['m1'].name = 'm' * 200\n    assert False")
+    run(pytester, test, "--kafka-timelines=logs", failed=1)
+    (log,) = (pytester.path / "logs").glob("*.log")
+    assert log.read_text(encoding="utf-8") == "said by m1"
+
+
 def test_a_groups_picture_is_drawn_into_the_folder_beside_the_ini_file_and_its_path_reported(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

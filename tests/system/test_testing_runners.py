@@ -138,6 +138,7 @@ def test_a_process_sees_what_its_parent_sees_when_it_starts(
             patch.setenv("PYTHONHASHSEED", seed)
             patch.chdir(folder)
             patch.syspath_prepend(folder)
+            patch.setattr(sys, "path", [tmp_path, *sys.path])  # Python passes over what is no string
             seen = json.loads(ran(ProcessRunner, file).log().splitlines()[-1])
         drawn.add(seen["drawn"])
         hashes.append(seen["hash"])

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kafka_assignors.testing._brokers.errors import BrokerDiedError
 from kafka_assignors.testing._brokers.layout import PLAIN
-from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
+from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 from kafka_assignors.testing._disturbance import Disturbance
 
@@ -82,10 +82,16 @@ class Broker(ABC):
         The others take over its partitions when it has not been heard of for ``broker.session.timeout.ms``.
 
         Returns:
-            A context at whose end it is started again, unless it was meanwhile.
+            A context at whose end it is started again, unless it was meanwhile. If a majority of the nodes
+            runs then, it also is waited for.
         """
         self._bring_down(orderly=False)
-        return Disturbance(lambda: self.start() if self._state == "down" else None)
+        return Disturbance(self._start_again)
+
+    def _start_again(self) -> None:
+        if self._state == "down":
+            running = 1 + sum(peer.running for peer in self.peers)
+            self.start(wait=2 * running > len(self.peers))
 
     def restart(self, *, kill: bool = False, timeout: float = START_TIMEOUT) -> None:
         """Stop or kill it, and start it again.
@@ -219,9 +225,3 @@ def known_by(server: str) -> frozenset[int]:
         return frozenset(cluster_state(server).brokers)
     except OSError:
         return frozenset()
-
-
-def count_brokers(bootstrap: str) -> int:
-    """How many brokers the servers named (``host:port[,...]``) know of; 0 if none of them answers."""
-    state = first_answer(server.strip() for server in bootstrap.split(","))
-    return 0 if state is None else len(state.brokers)

@@ -13,15 +13,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Literal
+from typing import Any, Literal
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers import coordinator, embedded
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
-from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_death
+from kafka_assignors.testing._brokers.broker import Broker, find_death
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.known_settings import check_known
@@ -29,6 +27,7 @@ from kafka_assignors.testing._brokers.layout import PROXIED, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
+from kafka_assignors.testing._choices import check_choice
 
 log = get_logger(__name__)
 
@@ -139,7 +138,8 @@ class Cluster:
         """
         if self.proxies is None:
             raise ClusterUnavailableError(
-                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True)"
+                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True),"
+                " as a fixture with kafka_cluster_factory(proxied=True)"
             )
         return self.proxies
 
@@ -216,10 +216,7 @@ class Cluster:
         """Where running brokers answer the kit, by node id."""
         if self.how != "given":
             return {broker.node_id: broker.bootstrap for broker in self.brokers if broker.running}
-        state = first_answer(self.bootstrap_servers)
-        if state is None:
-            raise ClusterUnavailableError(f"no broker answers at {','.join(self.bootstrap_servers)}")
-        return state.brokers
+        return _brokers_at(self.bootstrap_servers)
 
 
 @contextlib.contextmanager
@@ -257,14 +254,15 @@ def kafka_cluster(
         BrokerDiedError: A broker ended while it was starting, or before the context did.
         JarsUnavailableError: The embedded cluster's jars cannot be fetched.
         UnknownSettingError: A name among the settings is none that Kafka knows; a `ValueError`, too.
-        ValueError: The arguments contradict each other.
+        ValueError: The arguments contradict each other, or one has no such value.
     """
     if nodes not in {1, 3}:
         raise ValueError(f"nodes={nodes}: a cluster has 1 or 3 (a quorum wants an odd number)")
     if bootstrap is not None and how not in {None, "given"}:
         raise ValueError(f"bootstrap={bootstrap!r} names a running cluster, but how={how!r} starts one")
     bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP")
-    way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
+    way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"))
+    check_choice("how", way, How)
     log.info("a Kafka cluster of %d nodes: %s", nodes, way)
     if way == "given":
         yield _given_cluster(bootstrap, nodes, settings, security, proxied=proxied)
@@ -294,25 +292,23 @@ def _started_cluster(
     proxied: bool,
 ) -> Cluster:
     """A cluster that ends with the stack."""
-    credentials = None
-    if security != "plaintext":
-        credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
-    open_or_not = OPEN if credentials is None else credentials.security
-    network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
+    credentials = Credentials(security, stack)
+    wanted = credentials.security
+    network = stack.enter_context(Network(range(1, nodes + 1), wanted)) if proxied else None
     layout = Layout(
         nodes=nodes,
         settings={**common_settings(nodes), **settings},
         credentials=credentials,
         proxies=() if network is None else network.access.servers,
     )
-    brokers = stack.enter_context(_started_brokers(way, layout))
+    started: Any = (embedded if way == "embedded" else _containers()).started_brokers(layout)
+    brokers: Sequence[Broker] = stack.enter_context(started)
     check_known(brokers[0].log(), settings)
     servers = [broker.addresses[layout.clients] for broker in brokers]
-    if credentials is not None:
-        credentials.create_user(brokers[0].bootstrap, servers)
+    credentials.create_user(brokers[0].bootstrap, servers)
     if network is not None:
         network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
-    return Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
+    return Cluster(servers, nodes, way, tuple(brokers), wanted, network)
 
 
 def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
@@ -334,12 +330,10 @@ def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
     return wrong or ([] if views else ["no broker runs"])
 
 
-def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
+def choose_way(bootstrap: str | None, image: str | None) -> How:
     """The way to take where none is insisted on.
 
     Who names a container image wants that Kafka and no other, so this never falls back to the embedded one.
-    `docker_has_image` tells whether an engine answers that has an image or can pull it. It is called only if
-    nothing is named, as it may take its time.
     """
     if bootstrap:
         return "given"
@@ -408,14 +402,22 @@ def _given_cluster(
             f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be applied to it: "
             "use one that is started here (how='embedded' or how='docker')"
         )
-    there = count_brokers(bootstrap)
+    servers = [server.strip() for server in bootstrap.split(",")]
+    if wrong := [server for server in servers if not server.rpartition(":")[2].isdecimal()]:
+        raise ValueError(f"bootstrap={bootstrap!r}: {wrong[0]!r} must be host:port")
+    there = len(_brokers_at(servers))
     if there < nodes:
         raise ClusterUnavailableError(
-            f"no broker answers at {bootstrap}"
-            if there == 0
-            else f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
+            f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
         )
-    return Cluster([server.strip() for server in bootstrap.split(",")], there, "given")
+    return Cluster(servers, there, "given")
+
+
+def _brokers_at(servers: Sequence[str]) -> Mapping[int, str]:
+    """The addresses of a cluster's nodes; raises ClusterUnavailableError if no server answers."""
+    if (state := first_answer(servers)) is None:
+        raise ClusterUnavailableError(f"no broker answers at {','.join(servers)}")
+    return state.brokers
 
 
 def _asked(server: str) -> ClusterState | str:
@@ -425,24 +427,23 @@ def _asked(server: str) -> ClusterState | str:
         return str(error)
 
 
-def _docker_has_image() -> bool:
+def docker_has_image() -> bool:
+    """Whether an engine answers that has an image or can pull it; pulls it, which may take a while."""
     try:
-        # Testcontainers is optional, and slow to import: only who comes here needs it.
-        from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
-    except ImportError as error:
+        _containers().have_image()
+    except ClusterUnavailableError as error:
         log.info("no Docker: %s", error)
         return False
-    return containers.image_available()
+    return True
 
 
-def _started_brokers(way: How, layout: Layout) -> contextlib.AbstractContextManager[Sequence[Broker]]:
-    if way == "embedded":
-        return embedded.started_brokers(layout)
+def _containers() -> Any:
     try:
+        # Testcontainers is optional, and slow to import: only who comes here needs it.
         from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
     except ImportError as error:
         raise ClusterUnavailableError(
             f"testcontainers is not installed ({error}): pip install 'kafka-assignors[testing]', or use "
             "how='embedded', which does without"
         ) from error
-    return containers.started_brokers(layout)
+    return containers

@@ -7,6 +7,7 @@ Without it, only the end of the context removes them.
 import contextlib
 import gc
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -17,15 +18,12 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
-from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
 from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout, joined
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
-
-log = get_logger(__name__)
 
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 LOCAL_IMAGE = f"local/kafka:{KAFKA_VERSION}"  # built by .ci/docker/image.sh where there is no image registry
@@ -101,7 +99,7 @@ class ContainerBroker(Broker):
             self._docker.start()
         else:  # the container runs, and waits for its address
             host, _, _ = self.bootstrap.rpartition(":")
-            if key_store := self._layout.key_store(host):
+            if key_store := self._layout.credentials.key_store(host):
                 self._container.copy_into_container(key_store, _KEY_STORE)
             advertised = {
                 **self._layout.advertised(self.node_id, self.addresses),
@@ -146,15 +144,27 @@ def server_settings(node_id: int, layout: Layout) -> dict[str, str | int]:
     }
 
 
-def image_available() -> bool:
-    """Whether an engine answers that has an image or can pull it; pulls it, which may take a while."""
-    try:
-        with _engine() as engine:
-            _have_image(engine)
-    except ClusterUnavailableError as error:
-        log.info("no Docker: %s", error)
-        return False
-    return True
+def have_image() -> str:
+    """The image to use, present by now: the one that is named, else the public or the local one.
+
+    Pulls it if need be, which may take a while. Raises ClusterUnavailableError without an engine or an image.
+    """
+    named = os.environ.get("KAFKA_IMAGE")
+    candidates = [named] if named else [PUBLIC_IMAGE, LOCAL_IMAGE]
+    with _engine() as engine:
+        for image in candidates:
+            if _present(engine, image):
+                return image
+        image = candidates[0]
+        sys.stderr.write(f"Pulling the image {image} (once)\n")
+        try:
+            engine.images.pull(image)
+        except APIError as error:
+            raise ClusterUnavailableError(
+                f"the image {image} is not present and cannot be pulled: {error}. Name another"
+                " (KAFKA_IMAGE), or use how='embedded', which needs none"
+            ) from error
+    return image
 
 
 @contextlib.contextmanager
@@ -163,8 +173,8 @@ def started_brokers(layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
 
     Raises ClusterUnavailableError without an engine or an image, or if brokers are not ready in time.
     """
+    image = have_image()
     with _engine() as engine:
-        image = _have_image(engine)
         if not _present(engine, testcontainers_config.ryuk_image):
             testcontainers_config.ryuk_disabled = True  # else the first start fails where it cannot be pulled
     with contextlib.ExitStack() as stack:
@@ -229,22 +239,3 @@ def _present(engine: Any, image: str) -> bool:
     except ImageNotFound:
         return False
     return True
-
-
-def _have_image(engine: Any) -> str:
-    """The image to use, present by now: the one that is named, else the public or the local one."""
-    named = os.environ.get("KAFKA_IMAGE")
-    candidates = [named] if named else [PUBLIC_IMAGE, LOCAL_IMAGE]
-    for image in candidates:
-        if _present(engine, image):
-            return image
-    image = candidates[0]
-    log.info("pulling %s", image)
-    try:
-        engine.images.pull(image)
-    except APIError as error:
-        raise ClusterUnavailableError(
-            f"the image {image} is not present and cannot be pulled: {error}. Name another (KAFKA_IMAGE), or "
-            "use how='embedded', which needs none"
-        ) from error
-    return image

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from kafka import KafkaAdminClient
@@ -15,6 +16,7 @@ from kafka.errors import KafkaError
 from kafka_assignors.testing._brokers.access import LOGIN_MODULE, Access, Protocol, Security
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
+from kafka_assignors.testing._choices import check_choice
 
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
 """What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""
@@ -32,29 +34,30 @@ _LOGIN_MS = 2000  # for one try
 class Credentials:
     """An authority with certificates, and a user, as far as the level of security wants them.
 
-    The folder gets the authority's certificate, for clients; it must last as long as the cluster. Raises
+    The authority's certificate, for clients, is in a folder that ends with the stack. Raises
     ClusterUnavailableError without trustme, which makes certificates, and ValueError if there is no such
     level.
     """
 
-    def __init__(self, level: Level, folder: Path) -> None:
-        if level not in PROTOCOLS:
-            raise ValueError(f"security={level!r}: must be one of {', '.join(PROTOCOLS)}")
+    def __init__(self, level: Level, stack: contextlib.ExitStack) -> None:
+        check_choice("security", level, Level)
         security = Security(protocol=PROTOCOLS[level])
         if security.authenticated:
             security = replace(security, username="tester", password=secrets.token_urlsafe(16))
         if security.encrypted:
             self._authority = _new_authority()
-            ca_file = folder / "authority.pem"
+            ca_file = Path(stack.enter_context(TemporaryDirectory())) / "authority.pem"
             ca_file.write_bytes(self._authority.cert_pem.bytes())
             security = replace(security, ca_file=str(ca_file))
         self.security = security
 
     def key_store(self, host: str) -> bytes:
-        """A broker's key and certificate in PEM; the key in PKCS#8, the only form that Kafka reads.
+        """A broker's key and certificate in PEM, the key in PKCS#8, which Kafka reads; empty without TLS.
 
         Clients reach the broker at the host, and at 127.0.0.1, as through a proxy.
         """
+        if not self.security.encrypted:
+            return b""
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - comes with trustme
 
         issued = self._authority.issue_cert(*{"127.0.0.1", "localhost", host})

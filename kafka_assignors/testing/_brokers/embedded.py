@@ -148,7 +148,7 @@ def _brokers_on_free_ports(layout: Layout, java: _Java) -> Iterator[Brokers]:
         folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         key_store = folder / "key.pem"
-        key_store.write_bytes(layout.key_store(LOCALHOST))
+        key_store.write_bytes(layout.credentials.key_store(LOCALHOST))
         settings = server_settings(layout, addresses, controllers, key_store)
         brokers = [
             EmbeddedBroker(node, own, folder / str(node), {**more, **layout.settings}, java)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_assignors.testing._brokers.access import Protocol
+from kafka_assignors.testing._brokers.access import OPEN, Protocol
 from kafka_assignors.testing._brokers.credentials import Credentials
 
 PLAIN: Final = "PLAIN"
@@ -27,28 +27,22 @@ class Layout:
 
     nodes: int
     settings: Mapping[str, str | int]
-    credentials: Credentials | None = None
+    credentials: Credentials
     proxies: Sequence[str] = ()
 
     @property
     def clients(self) -> str:
         """The name of the clients' listener."""
-        return PLAIN if self.credentials is None else CLIENTS
+        return PLAIN if self.credentials.security == OPEN else CLIENTS
 
     @property
     def protocols(self) -> dict[str, Protocol]:
         """The protocol of each listener that can be reached from outside of the cluster, by its name."""
-        protocol: Protocol = "PLAINTEXT" if self.credentials is None else self.credentials.security.protocol
+        protocol = self.credentials.security.protocol
         protocols: dict[str, Protocol] = {PLAIN: "PLAINTEXT", self.clients: protocol}
         if self.proxies:
             protocols[PROXIED] = protocol
         return protocols
-
-    def key_store(self, host: str) -> bytes:
-        """The key and certificate of a broker at a host; empty if brokers need none."""
-        if self.credentials is None or not self.credentials.security.encrypted:
-            return b""
-        return self.credentials.key_store(host)
 
     def node_settings(
         self, node_id: int, key_store: str, listeners: Mapping[str, str], controllers: Sequence[str]
@@ -68,9 +62,8 @@ class Layout:
             "listener.security.protocol.map": joined(protocols, ":"),
             "listeners": joined(listeners, "://"),
         }
-        if self.credentials is not None:
-            for listener in self.protocols.keys() - {PLAIN}:
-                settings |= self.credentials.broker_settings(listener, key_store)
+        for listener in self.protocols.keys() - {PLAIN}:
+            settings |= self.credentials.broker_settings(listener, key_store)
         return settings
 
     def advertised(self, node_id: int, addresses: Mapping[str, str]) -> dict[str, str]:

@@ -8,12 +8,12 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
-from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
+from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule
+from kafka_assignors.testing._choices import check_choice
 from kafka_assignors.testing._disturbance import Disturbance
 
 T = TypeVar("T")
@@ -32,15 +32,6 @@ class Fault(Disturbance):
     def heal(self) -> None:
         """End the fault; nothing happens if it has ended. Other faults on the same connections stay."""
         self._undo()
-
-
-@dataclass(slots=True, eq=False)
-class _Followed:
-    """A client, who is called when it is cut off or reconnected, and whether it is cut off."""
-
-    client: str
-    changed: Callable[[bool], None]
-    cut: bool = False
 
 
 class Network:
@@ -68,7 +59,8 @@ class Network:
         self._thread.start()
         self._loop, self._closing, self._proxy, addresses = self._started.result()
         self.access = Access(tuple(addresses), security)
-        self._followed: set[_Followed] = set()
+        # Each client that is followed, and who is called -> whether it is cut off.
+        self._followed: dict[tuple[str, Callable[[bool], None]], bool] = {}
         self._looking = threading.Lock()
         _networks[self.access.servers] = self
 
@@ -106,7 +98,8 @@ class Network:
         the fault is healed arrives at once. Of each way of a connection 4 MB are under way at most.
 
         Raises:
-            ValueError: There is no such broker, clients cannot be distinguished, or the time is negative.
+            ValueError: There is no such broker or direction, clients cannot be distinguished, or the time is
+                negative.
         """
         if seconds < 0:
             raise ValueError(f"seconds={seconds}: bytes cannot arrive before they were sent")
@@ -132,7 +125,7 @@ class Network:
         broker may get requests of a client that has given up long ago.
 
         Raises:
-            ValueError: There is no such broker, or clients cannot be distinguished.
+            ValueError: There is no such broker or direction, or clients cannot be distinguished.
         """
         return self._begin(Rule(kind="half_open", client=client, broker=broker, direction=direction))
 
@@ -153,24 +146,22 @@ class Network:
 
         It is called in the thread that made or healed the fault. What is returned ends it.
         """
-        one = _Followed(client, changed)
         with self._looking:
-            self._followed.add(one)
+            self._followed[client, changed] = False
         self._look()
 
         def unfollow() -> None:
             with self._looking:
-                self._followed.discard(one)
+                self._followed.pop((client, changed), None)
 
         return unfollow
 
     def _look(self) -> None:
         with self._looking:
-            changed = [one for one in self._followed if one.cut != self._cuts(one.client)]
-            for one in changed:
-                one.cut = not one.cut
-        for one in changed:
-            one.changed(one.cut)
+            news = {one: not cut for one, cut in self._followed.items() if cut != self._cuts(one[0])}
+            self._followed |= news
+        for (_, changed), cut in news.items():
+            changed(cut)
 
     def _cuts(self, client: str) -> bool:
         return any(
@@ -184,11 +175,8 @@ class Network:
         """How many connections are open, of a client, to a broker, or in all."""
         return self._do(lambda: self._proxy.connections(client, broker))
 
-    def traffic(self, *, client: str | None = None, broker: int | None = None) -> Traffic:
-        """What went through so far, for a client, to and from a broker, or in all."""
-        return self._do(lambda: self._proxy.traffic(client, broker))
-
     def _begin(self, rule: Rule) -> Fault:
+        check_choice("direction", rule.direction, Direction)
         if rule.broker is not None and rule.broker not in self._nodes:
             raise ValueError(f"broker={rule.broker}: the cluster has the nodes {[*self._nodes]}")
         if rule.client is not None and self.access.security.encrypted:

@@ -8,7 +8,8 @@ import contextlib
 import socket
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from kafka_assignors.testing._brokers.ports import LOCALHOST
@@ -44,31 +45,6 @@ class Rule:
         )
 
 
-@dataclass(slots=True)
-class Traffic:
-    """What went through.
-
-    Attributes:
-        connections: How many connections were led to a broker.
-        refused: How many were reset at once, as a fault would have it.
-        to_broker: Bytes that were handed on to brokers.
-        to_client: Bytes that were handed on to clients.
-    """
-
-    connections: int = 0
-    refused: int = 0
-    to_broker: int = 0
-    to_client: int = 0
-
-    def __add__(self, other: "Traffic") -> "Traffic":
-        return Traffic(
-            self.connections + other.connections,
-            self.refused + other.refused,
-            self.to_broker + other.to_broker,
-            self.to_client + other.to_client,
-        )
-
-
 class Stream(NamedTuple):
     """One end of a connection."""
 
@@ -93,7 +69,6 @@ class Link:
     broker: int
     task: asyncio.Task[None]
     client: str | None = None
-    traffic: Traffic = field(default_factory=Traffic)
 
 
 def client_id_in(data: bytes) -> tuple[bool, str | None]:
@@ -119,18 +94,10 @@ class Proxy:
         self._links: set[Link] = set()
         self.rules: tuple[Rule, ...] = ()  # what holds; may be asked from another thread
         self._changed = asyncio.Event()
-        self._traffic: dict[tuple[str | None, int], Traffic] = {}
 
     async def listen(self, nodes: Sequence[int]) -> tuple[list[asyncio.Server], list[str]]:
         """Start to accept connections for these nodes; the servers and their addresses, "host:port"."""
-
-        async def serve(node: int) -> asyncio.Server:
-            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                await self._accept(node, Stream(reader, writer))
-
-            return await asyncio.start_server(accept, LOCALHOST, 0)
-
-        servers = [await serve(node) for node in nodes]
+        servers = [await asyncio.start_server(partial(self._accept, node), LOCALHOST, 0) for node in nodes]
         return servers, [f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
 
     async def change(self, *, begun: Sequence[Rule] = (), ended: Sequence[Rule] = ()) -> None:
@@ -151,18 +118,11 @@ class Proxy:
         """Say where the brokers are: (host, port) of each node. Connections to others are reset."""
         self._targets = targets
 
-    async def traffic(self, client: str | None, broker: int | None) -> Traffic:
-        found = (
-            count
-            for (name, node), count in self._traffic.items()
-            if client in {None, name} and broker in {None, node}
-        )
-        return sum(found, Traffic())
-
     def _drops(self, link: Link) -> bool:
         return any(rule.kind == "drop" and rule.hits(link) for rule in self.rules)
 
-    async def _accept(self, node: int, client: Stream) -> None:
+    async def _accept(self, node: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = Stream(reader, writer)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - for the type checker: this is a coroutine of a task
         link = Link(node, task)
@@ -186,14 +146,9 @@ class Proxy:
                 return
             first += chunk
             known, link.client = client_id_in(first)
-        link.traffic = self._traffic.setdefault((link.client, link.broker), Traffic())
-        if self._drops(link):
-            link.traffic.refused += 1
-            return
-        if link.broker not in self._targets:
+        if self._drops(link) or link.broker not in self._targets:
             return
         broker = Stream(*await asyncio.open_connection(*self._targets[link.broker]))
-        link.traffic.connections += 1
         try:
             await asyncio.gather(
                 self._carry(link, "to_broker", client.reader, broker, first),
@@ -229,10 +184,6 @@ class Proxy:
                     target.writer.write_eof()
                     return
                 target.writer.write(chunk)
-                if way == "to_broker":
-                    link.traffic.to_broker += len(chunk)
-                else:
-                    link.traffic.to_client += len(chunk)
                 await target.writer.drain()
         except OSError:
             # The target is gone. Its source hears of it the other way round, if that is open.

@@ -1,6 +1,6 @@
 """How long brokers may take, and waiting for them."""
 
-from collections.abc import Callable, Sequence
+from functools import partial
 
 from kafka_assignors._common import waiting
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
@@ -12,9 +12,5 @@ MEND_TIMEOUT = 120.0
 STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
 
 
-def wait_until(condition: Callable[[], Sequence[str]], timeout: float, what: str) -> None:
-    """Wait until a condition finds nothing wrong; see `kafka_assignors._common.waiting.wait_until`.
-
-    Raises ClusterUnavailableError with what was still wrong at the end.
-    """
-    waiting.wait_until(condition, timeout, what, error=ClusterUnavailableError)
+wait_until = partial(waiting.wait_until, error=ClusterUnavailableError)
+"""Wait until a condition finds nothing wrong. Raises ClusterUnavailableError if something still is."""

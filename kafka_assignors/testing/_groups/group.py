@@ -25,6 +25,7 @@ from kafka_assignors._common.waiting import LOOK_SECONDS, Deadline
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.access import Access, Kafka
 from kafka_assignors.testing._brokers.network import network_of
+from kafka_assignors.testing._choices import check_choice
 from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
@@ -148,10 +149,10 @@ class ConsumerGroup(ReportingGroup):
                 say through a proxy. An application with its own loop decides by itself how long it polls.
 
         Raises:
-            ValueError: There is a member of that name, or a poll is to take no time. An assignor cannot be
-                made in another process, or the client has none of that name. A setting is one that the kit
-                sets itself.
-            TypeError: A setting or an assignor's argument has no JSON.
+            ValueError: There is a member of that name, no such client or place, or a poll is to take no time.
+                An assignor cannot be made in another process, or the client has none of that name. A setting
+                is one that the kit sets itself.
+            TypeError: A setting or an assignor's argument has no JSON, or the assignors are no list.
         """
         name = f"m{len(self.members) + 1}" if name is None else name
         if name in self.members:
@@ -203,7 +204,9 @@ class ConsumerGroup(ReportingGroup):
         Raises:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
+            ValueError: There is no such ownership.
         """
+        check_choice("ownership", ownership, Sharing)
         deadline = Deadline(self.timeout if timeout is None else timeout)
         stable: tuple[float, StableGroup] | None = None
         doomed = False
@@ -273,14 +276,14 @@ class ConsumerGroup(ReportingGroup):
             produced = load.produced
         unhandled = Unhandled(produced)
         self._wait(
-            lambda: unhandled.none_left(lambda: self.timeline),
+            lambda: unhandled.none_left(self.timeline),
             timeout,
             lambda: f"all records to be {unhandled.word}",
             lambda: [
                 *unhandled.described(self.timeline),
                 *stability.log_ends(self._client, unhandled.missing),
             ],
-            lambda: not self._held_up and unhandled.are_lost(lambda: self.timeline),
+            lambda: not self._held_up and unhandled.are_lost(self.timeline),
         )
 
     def describe(self) -> BrokersView:

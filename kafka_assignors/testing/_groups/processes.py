@@ -61,9 +61,13 @@ def _environment() -> dict[str, str]:
 
     Without PYTHONWARNINGS: where that is "error", a member would end at the first warning of its client.
     """
-    path = os.pathsep.join(path for path in sys.path if path)
     own = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
-    return {**own, "PYTHONPATH": path}
+    return {**own, "PYTHONPATH": os.pathsep.join(_path())}
+
+
+def _path() -> list[str]:
+    """Where Python looks for modules: it passes over what is no string, as a `Path`."""
+    return [path for path in sys.path if path and isinstance(path, str)]
 
 
 class FreshProcess:
@@ -183,7 +187,7 @@ class _ForkingProcess:
                 theirs.callback(os.close, one)
             ours = os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), os.fdopen(ended, "rb")
             try:
-                request = {"environment": _environment(), "path": sys.path, "folder": str(Path.cwd())}
+                request = {"environment": _environment(), "path": _path(), "folder": str(Path.cwd())}
                 pid = self.ask(request, [reads, writes, log.fileno(), tells])
             except BaseException:
                 for file in ours:
@@ -306,7 +310,7 @@ def _become_member(request: dict[str, Any], files: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
-    sys.path[:] = [request["folder"], *filter(None, request["path"])]
+    sys.path[:] = [request["folder"], *request["path"]]
     importlib.invalidate_caches()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()  # unlike `random`, it would draw the same in all

@@ -16,6 +16,9 @@ from kafka_assignors.testing._groups.waiting import GroupNotStableError, describ
 _ANSWER_SECONDS = 1.0
 """For members that say where they stand, when the wait is over already."""
 
+_LONGEST_REST = 1.0
+"""Seconds between two looks at a condition, however long a look takes."""
+
 
 class ReportingGroup(ABC):
     """A group whose members report events, from threads of their own."""
@@ -63,7 +66,8 @@ class ReportingGroup(ABC):
         """Wait until the predicate holds. It is asked again after every event, and often without.
 
         Args:
-            predicate: Asked while new events are held back, so it sees one moment of the group.
+            predicate: Asked while new events are held back, so it sees one moment of the group. Events get
+                four times as long as it takes, a second at most, before it is asked again.
             timeout: In seconds; the group's by default.
             what: What is waited for, for the message.
 
@@ -86,9 +90,19 @@ class ReportingGroup(ABC):
         deadline = Deadline(self.timeout if timeout is None else timeout)
         doomed = False
         with self._changed:
+            began = time.monotonic()
             while doomed or not done():
                 doomed = self._give_up_if(what(), wrong, deadline, at_once=in_vain())
-                self._changed.wait(LOOK_SECONDS)
+                # A look at a long timeline takes long, and members that cannot report meanwhile stand still.
+                self._let_report(min(4 * (time.monotonic() - began), _LONGEST_REST))
+                began = time.monotonic()
+
+    def _let_report(self, seconds: float) -> None:
+        """Let members report for so long; if none does, until one does, or it is time to look again."""
+        heard = len(self._events)
+        self._changed.wait_for(lambda: False, seconds)
+        if len(self._events) == heard:
+            self._changed.wait(max(LOOK_SECONDS - seconds, 0))
 
     def _give_up_if(
         self, what: str, wrong: Callable[[], Sequence[str]], deadline: Deadline, *, at_once: bool = False

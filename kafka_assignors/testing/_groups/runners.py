@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import IO, Any, Literal
 
 from kafka_assignors._common.errors import KafkaAssignorsError
@@ -43,19 +44,17 @@ class ProcessRunner:
         # Without a name in any folder, so that nothing is left of it, however this process ends.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._whole_log = ""
-        self._process: FreshProcess | ForkedProcess | None = None
-        self._no_process: OSError | None = None
-        self._begun = threading.Event()
+        self._started: Future[FreshProcess | ForkedProcess] = Future()
         self._over = False
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
 
     def start(self) -> None:
         """Begin. The receiver of the reports, which is to end the process, must know the member by now."""
         self._reader.start()
-        self._begun.wait()
-        if self._process is None:
-            raise RuntimeError(f"{self._config.name} has no process") from self._no_process
-        self.pid = self._process.pid
+        try:
+            self.pid = self._started.result().pid
+        except Exception as error:
+            raise RuntimeError(f"{self._config.name} has no process") from error
         self._write(self._config.to_json())
 
     def send(self, command: Mapping[str, Any]) -> None:
@@ -63,7 +62,6 @@ class ProcessRunner:
         self._write(json.dumps(command))
 
     def kill(self) -> None:
-        self._await_process()
         if self._process is not None:
             self._process.signal(signal.SIGKILL)
 
@@ -88,7 +86,6 @@ class ProcessRunner:
 
     def wait(self) -> None:
         """Wait until it has ended and everything is passed on, and release what it held."""
-        self._await_process()
         if self._process is not None:
             self._process.wait()
             self._reader.join()
@@ -105,20 +102,21 @@ class ProcessRunner:
         text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
         return text.decode(errors="replace")
 
-    def _await_process(self) -> None:
-        """Wait for the process of a start that was interrupted, so that it is not left over."""
-        if self._reader.ident is not None:
-            self._begun.wait()
+    @property
+    def _process(self) -> FreshProcess | ForkedProcess | None:
+        """Waited for if a start was interrupted, so that it is not left over; None if there is none."""
+        if self._reader.ident is None or self._started.exception() is not None:
+            return None
+        return self._started.result()
 
     def _read(self) -> None:
         # Ctrl-C comes to the main thread: in this one, no process is lost to it.
         try:
-            process = self._process = start_process(self._log)
-        except OSError as error:
-            self._no_process = error
+            process = start_process(self._log)
+        except BaseException as error:  # noqa: BLE001 - `start` raises it
+            self._started.set_exception(error)
             return
-        finally:
-            self._begun.set()
+        self._started.set_result(process)
         events = threading.Thread(target=self._read_events, args=[process.stdout], daemon=True)
         events.start()
         status = process.wait()

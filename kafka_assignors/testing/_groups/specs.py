@@ -11,11 +11,13 @@ from kafka import KafkaConsumer
 from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.access import Access, Kafka
+from kafka_assignors.testing._choices import check_choice
 from kafka_assignors.testing._groups.clients import (
     MODULES,
     OF_THE_BROKER,
     STRATEGIES_OF_LIBRDKAFKA,
     ClientName,
+    check_client,
     check_epochs,
     check_settings,
 )
@@ -82,6 +84,15 @@ class MemberSpec:
     work_ms: int
     recalls_joins: bool
 
+    def __post_init__(self) -> None:
+        """Refuse what would pass for another choice, other assignors or another pattern, in silence."""
+        check_choice("place", self.place, Place)
+        check_choice("commit", self.commit, CommitMode)
+        if isinstance(self.assignors, str | type):
+            raise TypeError(f"assignors={self.assignors!r}: give a list, also of one")
+        if isinstance(self.topics, re.Pattern) and self.topics.flags != re.UNICODE:
+            raise ValueError(f"{self.topics!r}: members get its text without flags; write [Oo]rders, say")
+
     def changed(self, **own: Unpack[OwnParts]) -> Self:
         """The same with a member's own parts, and its settings on top (see `on_top`)."""
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
@@ -92,9 +103,9 @@ class MemberSpec:
     def config(self, group_id: str, name: str, *, instance_id: str | None, held: bool) -> WorkerConfig:
         """What the member's process or thread needs to know.
 
-        Raises ValueError if an assignor cannot be made in another process, the client does not know KIP-848,
-        or a poll is to take no time. It does so, too, if the client (or the broker, by KIP-848) has no such
-        assignor, or kafka-python no such setting.
+        Raises ValueError if an assignor cannot be made in another process, there is no such client, it does
+        not know KIP-848, or a poll is to take no time. It does so, too, if the client (or the broker, by
+        KIP-848) has no such assignor, or kafka-python no such setting.
         """
         library, arguments = _client(self.client)
         by_epochs = is_by_epochs(self.settings)
@@ -132,7 +143,9 @@ def _client(spec: ClientSpec) -> tuple[str, Mapping[str, Any]]:
             raise ValueError(f"{spec!r}: a member's function gets its seat first; give arguments by name")
         spec = (spec.func, spec.keywords)
     target, arguments = spec if isinstance(spec, tuple) else (spec, {})
-    return target if isinstance(target, str) else path_of(target), arguments
+    path = target if isinstance(target, str) else path_of(target)
+    check_client(path)
+    return path, arguments
 
 
 def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

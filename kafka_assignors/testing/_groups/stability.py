@@ -189,14 +189,16 @@ def against_topics(
         yield from _against_names(members, existing)
         topics = set[str]().union(*subscribed.values())
         partitions = [partition for topic in topics for partition in existing[topic]]
-    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
+    wanted = frozenset(partitions)
+    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in wanted}
     for member in members:
         for partition in member.assignment:
             owners.setdefault(partition, []).append(member.name)
     for partition, names in sorted(owners.items()):
-        subscribers = [name for name, topics in subscribed.items() if partition.topic in topics]
-        right = names == subscribers if ownership == "broadcast" else len(names) == 1
-        if not right or partition not in partitions:
+        right = len(names) == 1
+        if ownership == "broadcast":
+            right = names == [name for name, topics in subscribed.items() if partition.topic in topics]
+        if not right or partition not in wanted:
             yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
 
 

@@ -1,7 +1,7 @@
 """What a group is waited for, and the error of one that did not become it."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka import TopicPartition
 
@@ -68,49 +68,34 @@ def names_of_ids(members: Iterable[Member]) -> dict[str, str]:
 
 
 class Unhandled:
-    """Which of the records that were produced nobody is done with.
-
-    It looks for a fifth of the time at most, but once a second: timelines grow long, and a wait asks after
-    each event.
-    """
+    """Which of the records that were produced nobody is done with."""
 
     def __init__(self, produced: Mapping[TopicPartition, int]) -> None:
         self.missing: Mapping[TopicPartition, Sequence[int]] = {}
         self.word = ""
         self._produced = produced
-        self._began = self._look_at = time.monotonic()
+        self._began = time.monotonic()
         self._judge_at = self._began + _IDLE_SECONDS
 
-    def none_left(self, timeline: Callable[[], Timeline]) -> bool:
-        """Whether somebody is done with each of them, as far as it has looked."""
-        began = time.monotonic()
-        if began < self._look_at:
-            return False
-        seen = timeline()
-        self.word = "{} ({})".format(*losses.what_counts(seen))
-        self.missing = seen.missing(self._produced)
-        now = time.monotonic()
-        self._look_at = now + min(4 * (now - began), 1)
+    def none_left(self, timeline: Timeline) -> bool:
+        """Whether somebody is done with each of them."""
+        self.word = "{} ({})".format(*losses.what_counts(timeline))
+        self.missing = timeline.missing(self._produced)
         return not self.missing
 
-    def are_lost(self, timeline: Callable[[], Timeline]) -> bool:
+    def are_lost(self, timeline: Timeline) -> bool:
         """Whether none of them will come any more: they were committed past, and nobody is at work.
 
         An application may commit records before it has processed them, and yet process them. So it has three
         times as long as any record took, and `_IDLE_SECONDS` at least.
         """
         now = time.monotonic()
-        if not self.missing or now < self._judge_at:
+        if now < self._judge_at or self.none_left(timeline):
             return False
         self._judge_at = now + _IDLE_SECONDS / 2
-        seen = timeline()
-        self.missing = seen.missing(self._produced)  # a look that is seconds old says nothing of now
-        if not self.missing:
-            self._look_at = now
-            return False
-        handled_at = max([self._began, *(one.time for one in seen.of(Consumed, Processed))])
-        patience = max(_IDLE_SECONDS, 3 * losses.longest_processing(seen))
-        return now > handled_at + patience and losses.are_committed_past(seen, self.missing)
+        handled_at = max([self._began, *(one.time for one in timeline.of(Consumed, Processed))])
+        patience = max(_IDLE_SECONDS, 3 * losses.longest_processing(timeline))
+        return now > handled_at + patience and losses.are_committed_past(timeline, self.missing)
 
     def described(self, timeline: Timeline) -> list[str]:
         """How many are missing of each partition, and who had them."""

@@ -1,5 +1,8 @@
 """What a group waits for, without brokers and with events made by hand."""
 
+import itertools
+import threading
+import time
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +12,7 @@ from kafka import TopicPartition
 
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError
 from kafka_assignors.testing._groups.stability import BrokersView
+from tests.support.members import member
 from tests.support.timelines import P0, records
 
 
@@ -50,6 +54,32 @@ def test_a_load_that_produces_nothing_is_consumed_in_vain(monkeypatch: pytest.Mo
         GroupNotStableError, match=r"timed out after 0\.1 s waiting for a record of the load on t\n"
     ):
         consumed(SlowLoad(ever=False), monkeypatch, 0.1)
+
+
+def test_members_may_report_for_four_times_as_long_as_a_look_at_the_group_takes() -> None:
+    looks: list[tuple[float, float]] = []
+    over = threading.Event()
+
+    def look() -> bool:
+        began = time.monotonic()
+        over.wait(0.02)  # as if the timeline were long
+        looks.append((began, time.monotonic()))
+        return len(looks) == 4
+
+    with ConsumerGroup(["localhost:9092"], "t") as group:
+        group.members["a"] = member(name="a")
+
+        def report() -> None:
+            while not over.wait(0.001):
+                group.record(records(1, "a", (P0, 0, 0)))
+
+        reporter = threading.Thread(target=report, daemon=True)
+        reporter.start()
+        group.wait_for(look, 60)
+        over.set()
+        reporter.join()
+    for (began, ended), (again, _) in itertools.pairwise(looks):
+        assert again - ended >= 4 * (ended - began)
 
 
 @pytest.mark.parametrize("produced", [{}, {P0: 0}])

@@ -3,7 +3,7 @@
 import functools
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trustme
@@ -124,10 +124,53 @@ def test_a_group_of_another_protocol_is_refused_before_a_member_joins(chosen: st
         group.join(client="confluent-kafka", settings={"group.protocol": chosen})
 
 
+@pytest.mark.parametrize(
+    ("how", "refusal"),
+    [
+        ({"commit": "each_poll"}, "commit='each_poll': must be one of each poll, auto, never"),
+        ({"place": "processes"}, "place='processes': must be one of process, thread"),
+        (
+            {"client": "kafka_python"},
+            f"client=kafka_python: must be one of {', '.join(MODULES)}, or the path of a function of yours ",
+        ),
+    ],
+)
+def test_what_is_misspelled_does_not_pass_for_another_choice(how: dict[str, Any], refusal: str) -> None:
+    with (
+        pytest.raises(ValueError, match=f"^{re.escape(refusal)}"),
+        ConsumerGroup(["localhost:9092"], "orders", **how) as group,
+    ):
+        group.join()
+
+
+def test_a_way_to_own_that_is_misspelled_does_not_pass_for_exclusive() -> None:
+    with (
+        ConsumerGroup(["localhost:9092"], "orders") as group,
+        pytest.raises(ValueError, match=r"^ownership='shared': must be one of exclusive, broadcast$"),
+    ):
+        group.wait_stable(ownership=cast("Any", "shared"))
+
+
+def test_a_pattern_with_flags_is_refused_as_members_get_its_text() -> None:
+    with pytest.raises(ValueError, match=r"IGNORECASE\): members get its text without flags; write"):
+        ConsumerGroup(["localhost:9092"], re.compile("orders", re.IGNORECASE))
+
+
+@pytest.mark.parametrize("assignors", ["range", StickyAssignor])
+def test_an_assignor_that_is_in_no_list_is_no_list_of_letters(assignors: Any) -> None:
+    with pytest.raises(TypeError, match=r"^assignors=.*: give a list, also of one$"):
+        ConsumerGroup(["localhost:9092"], "orders", assignors)
+
+
 def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has() -> None:
     known = "confluent-kafka has no assignor 'sticky': it has cooperative-sticky, range, roundrobin"
     with pytest.raises(ValueError, match=known):
         config(spec(client="confluent-kafka", assignors=[StickyAssignor]))
+
+
+def test_an_assignor_for_a_function_on_confluent_kafka_is_the_client_s_of_its_name() -> None:
+    made = config(spec(client=application, assignors=[StickyAssignor, "range"]))
+    assert load("confluent-kafka").settings(made)["partition.assignment.strategy"] == "sticky,range"
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])

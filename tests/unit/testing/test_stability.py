@@ -62,6 +62,24 @@ def test_topics_that_do_not_exist_are_named_unless_it_is_said_what_must_be_owned
     assert [*against_topics([nothing], view(m1="x"), EXISTING, [], "exclusive")] == []
 
 
+class Compared(TopicPartition):
+    """A partition that counts how often one is compared with another."""
+
+    times = 0
+    __hash__ = TopicPartition.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return tuple.__eq__(self, other)
+
+
+def test_a_group_of_many_partitions_is_judged_without_comparing_each_with_each() -> None:
+    many = [Compared("s", number) for number in range(400)]
+    m1 = member(["s"], frozenset(many))
+    assert [*against_topics([m1], view(m1="s"), {"s": many}, many, "exclusive")] == []
+    assert Compared.times < 400 * 20
+
+
 def test_topics_of_a_pattern_may_come_later() -> None:
     assert wrong(member(re.compile("x")), view(m1="")) == []
 

@@ -149,6 +149,15 @@ OF_THE_BROKER: Final = ("uniform", "range")
 """The assignors that brokers of KIP-848 bring; they take classes of their own, too."""
 
 
+def check_client(name: str) -> None:
+    """Raise ValueError for what is neither a client library nor the path of a function."""
+    if name not in MODULES and ":" not in name:
+        raise ValueError(
+            f"client={name}: must be one of {', '.join(MODULES)}, or the path of a function of yours"
+            " ('package.module:name')"
+        )
+
+
 def check_epochs(name: ClientName) -> None:
     """Raise ValueError for a client that cannot be a member of a KIP-848 group."""
     if name not in BY_EPOCHS:
@@ -231,11 +240,11 @@ def record_of(error: BaseException) -> list[tuple[str, int, int, int]]:
     """The record at which a client's deserializer raised, as a range of one; none if it was another error."""
     if (message := getattr(error, "kafka_message", None)) is not None:  # confluent-kafka says so
         return [(message.topic(), message.partition(), message.offset(), message.offset())]
-    # The others have no word for it.
+    # The others have no word for it, and an application may have functions of the same names.
     called = ""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         known, name = frame.f_locals, frame.f_code.co_name
-        if called == "_deserialize" or name == "_consumer_record":
+        if (called == "_deserialize" or name == "_consumer_record") and "tp" in known and "record" in known:
             return [(*known["tp"], known["record"].offset, known["record"].offset)]
         called = name
     return []
@@ -410,26 +419,20 @@ def first_line(error: BaseException) -> str:
 
 
 def configured(report: Report, settings: Mapping[str, Any]) -> None:
-    """Report what a consumer is configured to, as far as explanations need it; in kafka-python's spelling."""
+    """Report what a consumer is configured to, as far as explanations need it, in any client's spelling.
+
+    What is not among the settings has the default of librdkafka and Java's client.
+    """
+    known = {name.replace(".", "_"): value for name, value in settings.items()}
+    # By KIP-848 it is the broker's, and 0 where nobody says.
+    session = 0 if is_by_epochs(settings) else 45_000
     report(
         "configured",
-        session_timeout_ms=int(settings["session_timeout_ms"]),
-        max_poll_interval_ms=int(settings["max_poll_interval_ms"]),
-        auto_offset_reset=settings["auto_offset_reset"],
-        instance_id=settings["group_instance_id"] or None,
+        session_timeout_ms=int(known.get("session_timeout_ms", session)),
+        max_poll_interval_ms=int(known.get("max_poll_interval_ms", 300_000)),
+        auto_offset_reset=known.get("auto_offset_reset", "latest"),
+        instance_id=known.get("group_instance_id") or None,
     )
-
-
-def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
-    """The same of librdkafka and Java's client, with their defaults."""
-    defaults = {
-        # By KIP-848 it is the broker's, and 0 where nobody says.
-        "session_timeout_ms": 0 if is_by_epochs(settings) else 45_000,
-        "max_poll_interval_ms": 300_000,
-        "auto_offset_reset": "latest",
-        "group_instance_id": None,
-    }
-    configured(report, defaults | {name.replace(".", "_"): value for name, value in settings.items()})
 
 
 def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:
@@ -445,6 +448,7 @@ def settings_with_dots(
     """
     common = {other_names.get(name, name.replace("_", ".")): value for name, value in config.common().items()}
     setting = "group.remote.assignor" if config.by_epochs else "partition.assignment.strategy"
-    names = ",".join(map(str, config.made_assignors() or ()))
+    # A function may be given assignors before anybody knows which client it takes.
+    names = ",".join(str(getattr(one, "name", one)) for one in config.made_assignors() or ())
     chosen = {**common, **of_access, **({setting: names} if names else {})}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}

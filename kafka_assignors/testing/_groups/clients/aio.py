@@ -5,7 +5,6 @@ thread. An application that brings its own event loop is observed on that.
 """
 
 import asyncio
-import re
 import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -98,7 +97,7 @@ class ObservedAiokafkaConsumer(clients.Observed):
         self._observe_commits()
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
         if (pattern := state.subscribed_pattern) is not None:
-            self._observed_subscribe(pattern=pattern.pattern, listener=state.listener)
+            self._observed_subscribe(pattern=pattern, listener=state.listener)
         elif state.subscription is not None:
             self._observed_subscribe([*state.subscription.topics], listener=state.listener)
 
@@ -181,12 +180,13 @@ class ObservedAiokafkaConsumer(clients.Observed):
         coordinator._do_commit_offsets = observed  # noqa: SLF001
 
     def _observed_subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None
+        self, topics: Sequence[str] = (), pattern: Any = None, listener: Any = None
     ) -> None:
         own = _AiokafkaListener(self._report, self.absences, listener, self._of_ours)
-        self._subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern), listener=own)
+        self._subscribe(topics=topics, pattern=pattern, listener=own)
         self.subscribed = True
-        self._write("subscribed", topics=[] if pattern else sorted(topics), pattern=pattern)
+        text = getattr(pattern, "pattern", pattern)
+        self._write("subscribed", topics=[] if text else sorted(topics), pattern=text)
 
     async def _observed_getmany(self, *partitions: Any, **kwargs: Any) -> Any:
         await asyncio.to_thread(self._gate)

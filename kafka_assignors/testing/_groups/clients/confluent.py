@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, DeserializingConsumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups import clients
@@ -50,7 +50,7 @@ def callbacks(report: clients.Report) -> dict[str, Any]:
 def make(
     config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
 ) -> "ObservedConfluentConsumer":
-    clients.configured_with_dots(report, settings)
+    clients.configured(report, settings)
     consumer = Consumer({**settings, **callbacks(report)})
     return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)
 
@@ -203,17 +203,15 @@ class ObservedConfluentConsumer:
         by_epochs: bool = False,
     ) -> None:
         self.consumer = ObservedConsumer(consumer, report, gate, by_epochs=by_epochs)
-
-    @property
-    def absences(self) -> clients.Absences:
-        return self.consumer.absences
+        self.absences = self.consumer.absences
 
     @property
     def subscribed(self) -> bool:
         return self.consumer.subscribed
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        self.consumer.subscribe(list(topics) if pattern is None else [f"^{pattern}"])
+        # librdkafka searches for it: of several alternatives each is to be at the start.
+        self.consumer.subscribe(list(topics) if pattern is None else [f"^({pattern})"])
 
     def unsubscribe(self) -> None:
         self.consumer.unsubscribe()
@@ -223,9 +221,11 @@ class ObservedConfluentConsumer:
         first = self.consumer.poll(seconds)
         if first is None:
             return False
-        errors = [first.error(), *(one.error() for one in self.consumer.consume(_MOST_RECORDS, 0))]
-        for error in errors:
-            if error is not None and error.code() not in _TRANSIENT:
+        polled = [first]
+        if not isinstance(self.consumer.consumer, DeserializingConsumer):  # it polls one by one
+            polled += self.consumer.consume(_MOST_RECORDS, 0)
+        for one in polled:
+            if (error := one.error()) is not None and error.code() not in _TRANSIENT:
                 raise KafkaException(error)
         return True
 

@@ -59,7 +59,7 @@ def start_java() -> None:
 def make(config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report) -> "ObservedJavaConsumer":
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
-    clients.configured_with_dots(report, settings)
+    clients.configured(report, settings)
     return ObservedJavaConsumer(
         consumer_class(jpype.java.util.HashMap(settings)), report, by_epochs=config.by_epochs
     )
