@@ -163,9 +163,9 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
     Raises ClusterError if none of the servers can be used, or no address that their brokers advertise. The
     message says what is wrong with each, and names those with the same reason together.
     """
+    hosts = [*map(_address, servers)]
     if any("proxy" in name for name in settings):
         return _Reached(servers, {}, {})
-    hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
     found = look(hosts, settings)
     named = [(server, host, found[host].wrong) for server, host in zip(servers, hosts, strict=True)]
     reached = [server for server, _, wrong in named if not wrong]
@@ -183,6 +183,14 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
     others = {server: wrong for server, host, wrong in named if wrong and host not in advertised.values()}
     others_up = [_text(address) for node, address in advertised.items() if node not in silent]
     return _Reached([*dict.fromkeys([*reached, *others_up])], silent, {**others, **brokers})
+
+
+def _address(server: str) -> Address:
+    try:
+        ((host, port, _),) = collect_hosts([server], randomize=False)
+    except ValueError:
+        raise ClusterError(f"{server!r} is no address of a broker: name it as HOST:PORT") from None
+    return host, port
 
 
 def _text(address: Address) -> str:

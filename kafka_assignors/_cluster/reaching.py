@@ -44,6 +44,8 @@ _LONGEST: Final = 100_000_000  # bytes that a broker accepts; longer answers are
 _NO_BROKER: Final = "what answers there is no Kafka broker (a wrong port)"
 _PLAIN_HINT: Final = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the port that speaks TLS"
 _TLS_HINT: Final = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
+_NO_RESPONSE: Final = (OSError, ValueError, TypeError, LookupError, struct.error)
+"""What may be raised by a response that does not come, or is none of Kafka's: as null in place of a list."""
 
 
 Address = tuple[str, int]
@@ -100,7 +102,7 @@ class _Server:
     def connect(self) -> socket.socket:
         try:
             return socket.create_connection(self.address, _left(self.end))
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):  # of labels that are empty or too long
             raise _Wrong(f"no host has the name {self.address[0]}") from None
         except ConnectionRefusedError:
             raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
@@ -145,9 +147,9 @@ class _Server:
             if self.sasl:
                 self.authenticate(connection)
             asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, self.end)
-        except (OSError, ValueError, struct.error) as error:
+            return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
+        except _NO_RESPONSE as error:
             raise _Wrong(self.why_no_answer(error)) from error
-        return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
 
     def check_sasl(self, shaken: Any) -> None:
         offered = ", ".join(shaken.mechanisms)
@@ -194,7 +196,7 @@ class _Server:
 
     def speaks_otherwise(self) -> bool:
         """Whether it speaks plain text where TLS was tried, or TLS, whoever's certificate it is."""
-        with suppress(OSError, ValueError, struct.error, _Wrong), self.connect() as plain:
+        with suppress(*_NO_RESPONSE, _Wrong), self.connect() as plain:
             if self.encrypted:
                 exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
                 return True
