@@ -59,7 +59,8 @@ def expand(
     with opened(source, rack_aware=rack_aware) as cluster:
         if topic not in cluster.topics:
             if cluster.admin is not None:
-                live.read_topics(cluster.admin, [topic])  # raises if it is only hidden
+                live.read_topics(cluster.admin, [topic])  # raises if there is none, or it is hidden
+                raise PlacementError(f"{topic} is internal: Kafka relies on the number of its partitions")
             raise PlacementError(f"there is no topic {topic!r}")
         present = cluster.topics[topic]
         if partitions <= len(present):
@@ -71,7 +72,7 @@ def expand(
         placed = _place(cluster.topics, topic, count, cluster.racks, keep_pattern=not balanced)
         if cluster.admin is None or not execute:
             return placed
-        live.add_partitions(cluster.admin, topic, present, placed.added)
+        live.add_partitions(cluster.admin, topic, partitions, placed.added)
         return replace(placed, executed=True)
 
 
@@ -79,6 +80,7 @@ def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern
     present = topics[topic]
     found = infer(present, racks=racks)
     first = max(present) + 1
+    factor = len(present[min(present)])  # as Kafka takes it; one that is being reassigned has more replicas
     why = "its pattern is not to be kept"
     if keep_pattern:
         fit = next((fit for fit in found.fits if fit.generator != "striped"), None)
@@ -87,8 +89,7 @@ def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern
         elif gone := sorted({*fit.brokers} - racks.keys()):
             why = f"its pattern goes over broker {', '.join(map(str, gone))}, which is not up"
         else:
-            return _continue(fit, len(present[min(present)]), first, count, racks)
-    factor = len(present[max(present)])
+            return _continue(fit, factor, first, count, racks)
     # What there is stays and counts as load; the new partitions are a topic beside it.
     new: dict[int, list[int]] = {partition: [] for partition in range(first, first + count)}
     plan = plan_moves({**topics, "": new}, racks, replication_factor=factor, fixed=topics)

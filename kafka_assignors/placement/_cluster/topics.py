@@ -176,16 +176,15 @@ def create_topic(
     _place(admin, topic, placement, "created", create)
 
 
-def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
-    """Add partitions to a topic; on return the cluster describes all of them so."""
-    whole = {**present, **more}
+def add_partitions(admin: Admin, topic: str, count: int, more: Placement) -> None:
+    """Add partitions to a topic, which has so many then; on return the cluster describes them so."""
     assignments = [list(more[partition]) for partition in sorted(more)]
-    asked = {topic: {"count": len(whole), "assignments": assignments}}
+    asked = {topic: {"count": count, "assignments": assignments}}
 
     def add(client: KafkaAdminClient) -> Any:
         return client.create_partitions(asked, raise_errors=False).to_dict()["results"]
 
-    _place(admin, topic, whole, "expanded", add)
+    _place(admin, topic, more, "expanded", add)
 
 
 def _place(
@@ -209,7 +208,7 @@ def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
 
 
 def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
-    """Wait until each broker that is up describes a topic so: whoever comes next may ask any of them."""
+    """Wait until each broker that is up describes partitions so: whoever comes next may ask any of them."""
     expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
     request = MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
@@ -228,7 +227,11 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
                 _check_described(topic, described.error_code)
             except ClusterError as error:
                 raise ClusterError(f"the cluster accepted the change, but {error}") from error
-            found = {one.partition_index: one.replica_nodes for one in described.partitions}
+            found = {
+                one.partition_index: one.replica_nodes
+                for one in described.partitions
+                if one.partition_index in expected
+            }
             if found != expected:
                 faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")
         return faults
