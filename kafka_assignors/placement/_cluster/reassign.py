@@ -45,12 +45,20 @@ class Pacing:
         unthrottled: Whether more than 1 GiB may be copied without a throttle.
         at_once: How many partitions are moved at once.
         stalled_after: After how many seconds without progress to say why there is none.
+
+    Raises:
+        PlacementError: With such a `throttle`, or so many `at_once`, nothing would ever move.
     """
 
     throttle: int | None = None
     unthrottled: bool = False
     at_once: int = 10
     stalled_after: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("throttle", self.throttle), ("at_once", self.at_once)):
+            if value is not None and value < 1:
+                raise PlacementError(f"{name} is {value}: give 1 or more, or leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,15 +187,16 @@ def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> list[Topi
 
 def read_situation(admin: Admin, partitions: Collection[TopicPartition]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
-    adding = {tp: move.adding for tp, move in read_moving(admin).items() if tp in partitions}
-    topics = by_topic(adding)
-    states = read_states(admin, topics)
+    moving = {tp: move.adding for tp, move in read_moving(admin).items() if tp in partitions}
+    topics = read_states(admin, by_topic(moving), missing=True)
+    # Others were deleted meanwhile.
+    states = {tp: topics[tp.topic][tp.partition] for tp in moving if tp.partition in topics.get(tp.topic, {})}
     brokers = read_brokers(admin)
     return StallSituation(
-        adding,
-        {tp: states[tp.topic][tp.partition] for tp in adding},
+        {tp: moving[tp] for tp in states},
+        states,
         brokers,
-        read_logs(admin, topics, brokers.up),
+        read_logs(admin, by_topic(states), brokers.up),
         read_throttles(admin, brokers.up, {tp.topic for tp in partitions}),
     )
 
