@@ -156,10 +156,11 @@ def throttled(
     try:
         set_throttle(admin, rate, copies, now)
         yield
+        _, left_behind = lift()
     except BaseException:
         _give_up(admin, _topics(copies), give_up, lift, warn)
         raise
-    for one in lift()[1]:
+    for one in left_behind:
         warn(one)
 
 
