@@ -128,6 +128,8 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path
     for others in (["--rollback", str(wanted)], ["--rollback", plan, "--output", plan]):
         assert "cannot be the rollback and the plan at once" in cli.refused(*arguments, *others)
     assert parse_reassignment(wanted.read_text()) == {"t": {0: [1, 3], 1: [1, 3]}}
+    said = cli.refused(*arguments, "--rollback", "x" * 300, status=1)
+    assert re.match(r"kafka-assignors placement reassign: cannot \w+ x{300}: File name too long\n", said)
 
 
 @pytest.mark.parametrize(
