@@ -197,13 +197,16 @@ def what_if(
     Of a running group (GROUP and --bootstrap-server), or of one that is described (--members and --topic).
     Nothing is restarted.
     """
-    described = members is not None and bool(topic)
-    if described == (group is not None and cluster is not None):
+    given = group is not None, cluster is not None, members is not None, bool(topic)
+    if given not in {(True, True, False, False), (False, False, True, True)}:
         refuse("give GROUP and --bootstrap-server, or --members and --topic")
+    topics = dict(map(_topic, topic))
+    if len(topics) < len(topic):
+        raise WrongError("--topic names a topic twice")
     from kafka_assignors import groups
     from kafka_assignors._cli.group_text import restarts_lines
 
-    asked: tuple[Any, Any] = (dict(map(_topic, topic)), members) if described else (cluster, group)
+    asked: tuple[Any, Any] = (topics, members) if topics else (cluster, group)
     found = groups.what_if(*asked, **restart)
     show_result(found, restarts_lines(found), as_json=as_json)
 

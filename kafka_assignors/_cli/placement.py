@@ -72,8 +72,11 @@ def _ids(text: str) -> list[int]:
 
 
 def _racks(text: str) -> dict[int, str | None]:
-    entries = (entry.strip().partition("=") for entry in text.split(","))
-    return {_broker(broker): rack or None for broker, _, rack in entries}
+    entries = [entry.strip().partition("=") for entry in text.split(",")]
+    racks = {_broker(broker): rack or None for broker, _, rack in entries}
+    if len(racks) < len(entries):
+        raise ValueError(f"{text!r} names a broker twice")
+    return racks
 
 
 def _config(text: str) -> tuple[str, str]:

@@ -162,6 +162,9 @@ WRONG: dict[str, dict[str, str]] = {
     "group export": {f"{SERVER} --output f --listen 0": "\n\nError: give either --output or --listen\n"},
     "group what-if": {
         "billing": "give GROUP and --bootstrap-server, or --members and --topic",
+        f"billing {SERVER} --members 3": "give GROUP and --bootstrap-server, or --members and --topic",
+        "billing --members 3 --topic orders=6": "give GROUP and --bootstrap-server, or --members and --topic",
+        "--members 3 --topic orders=6 --topic orders=7": "--topic names a topic twice",
         "--members 3 --topic orders": "'orders' is not NAME=PARTITIONS",
         f"--members 3 --topic orders={'9' * 5000}": "9' is not NAME=PARTITIONS",
         "--members 3 --topic orders=0": "'orders=0' is not NAME=PARTITIONS",
@@ -191,6 +194,7 @@ WRONG: dict[str, dict[str, str]] = {
         "--placements f --check": "--check needs --bootstrap-server",
         f"--placements f --brokers {2**40}": "broker ids are at most 2147483647",
         "--placements f --brokers one": "'one' is not a whole number",
+        "--placements f --brokers 1=a,2=b,1=c": "'1=a,2=b,1=c' names a broker twice",
     },
     "placement expand": {
         "t --partitions 2 --placements f --execute": "--execute needs --bootstrap",
