@@ -36,7 +36,7 @@ class Health:
         under_replicated: Those with a replica that is not in sync, which no reassignment is adding.
         under_min_isr: Those with fewer in-sync replicas than the topic's `min.insync.replicas`: nothing can
             be produced to them with `acks=all`.
-        led_by_others: Those that another broker leads than the preferred leader.
+        led_by_others: Those that the preferred leader does not lead, also if nobody does.
         reassigned: Those that are being reassigned.
         controller: Why the controller does not say what is being reassigned; empty if it does.
     """
