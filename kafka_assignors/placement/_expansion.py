@@ -69,7 +69,7 @@ def expand(
                 f" --partitions is {partitions}"
             )
         count = partitions - len(present)
-        placed = _place(cluster.topics, topic, count, cluster.racks, keep_pattern=not balanced)
+        placed = _place(cluster.topics, topic, count, cluster.brokers.up, keep_pattern=not balanced)
         if cluster.admin is None or not execute:
             return placed
         live.add_partitions(cluster.admin, topic, partitions, placed.added)

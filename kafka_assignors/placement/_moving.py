@@ -12,7 +12,7 @@ from kafka_assignors._common.words import are, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.reassign import Pacing
-from kafka_assignors.placement._cluster.source import Opened, Topics, holders, opened
+from kafka_assignors.placement._cluster.source import Opened, Topics, opened
 from kafka_assignors.placement._cluster.stall import Reason, reasons
 from kafka_assignors.placement._cluster.throttle import (
     Throttles,
@@ -21,7 +21,7 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_left,
 )
 from kafka_assignors.placement._explicit import check_placements
-from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks, holders
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.placement._quality import TopicPartitions
@@ -141,12 +141,12 @@ def plan_reassignment(
     logs = sizes = left = None
     with opened(source, [*(target or topics)], moving=True, rack_aware=rack_aware) as cluster:
         if cluster.admin is not None:
-            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            logs = read_logs(cluster.admin, cluster.topics, cluster.brokers.up)
             sizes = logs.largest(cluster.topics)
             if to_brokers and not topics:
                 left = _internal_left(cluster, to_brokers)
     if allow_fenced:
-        cluster = cluster._replace(racks=cluster.all_racks, down={})
+        cluster = cluster._replace(brokers=live.Brokers(cluster.brokers.all, {}))
     if target is not None:
         plan, after = _given(cluster, target, sizes)
     else:
@@ -162,10 +162,10 @@ def plan_reassignment(
         there=there,
         elsewhere=elsewhere,
         unknown=() if logs is None else logs.unknown((move.topic, move.partition) for move in plan.moves),
-        fenced=tuple(sorted(cluster.down)),
+        fenced=tuple(sorted(cluster.brokers.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
         internal_left=left or {},
-        racks=cluster.racks,
+        racks=cluster.brokers.up,
         allow_fenced=allow_fenced,
     )
 
@@ -350,9 +350,10 @@ def _given(
         present = cluster.topics[topic]
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
-        check_placements({topic: placement}, [*cluster.racks, *cluster.down, *holders(present)])
-    brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
-    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes), named
+        check_placements({topic: placement}, cluster.brokers.all.keys() | holders(present))
+    up = cluster.brokers.up
+    brokers = sorted(up.keys() | holders(*after.values()))
+    return moves_between(cluster.topics, after, up, brokers=brokers, sizes=sizes), named
 
 
 def _best(
@@ -363,11 +364,11 @@ def _best(
     *,
     per_topic: bool,
 ) -> MovePlan:
-    if fenced := cluster.down.keys() & {*(to_brokers or ())}:
+    if fenced := cluster.brokers.down.keys() & {*(to_brokers or ())}:
         raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
     return plan_moves(
         cluster.topics,
-        cluster.racks,
+        cluster.brokers.up,
         replication_factor=replication_factor,
         sizes=sizes,
         brokers=to_brokers,

@@ -96,7 +96,7 @@ def judge(
                     one.append((topic, partition))
     states_of: dict[int, BrokerState] = {
         broker: "no answer" if broker in logs.silent else "up" if broker in brokers.up else "fenced"
-        for broker in {*brokers.up, *brokers.down}
+        for broker in brokers.all
     }
     states_of |= dict.fromkeys(holders - states_of.keys(), "gone")
     return Health(

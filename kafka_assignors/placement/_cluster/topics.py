@@ -32,6 +32,11 @@ class Brokers(NamedTuple):
     up: dict[int, str | None]
     down: dict[int, str | None]
 
+    @property
+    def all(self) -> dict[int, str | None]:
+        """Both: what is where does not change when one goes down."""
+        return self.up | self.down
+
 
 class PartitionState(NamedTuple):
     """What a cluster says of a partition now."""
@@ -100,13 +105,14 @@ def read_brokers(admin: Admin) -> Brokers:
 
 def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *, allow_fenced: bool) -> None:
     """Check that replicas can be put on these brokers."""
+    known = brokers.all
     for tp, replicas in sorted(added.items()):
         for broker in replicas:
             name = f"{tp.topic}-{tp.partition} is to have a replica on broker {broker}"
             if broker in brokers.down and not allow_fenced:
                 raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
-            if broker not in brokers.up and broker not in brokers.down:
-                there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
+            if broker not in known:
+                there = ", ".join(map(str, sorted(known)))
                 raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
 
 

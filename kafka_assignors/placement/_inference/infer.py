@@ -20,7 +20,7 @@ from typing import Literal, cast
 from kafka_assignors.placement._generators import BrokerRing, alternate
 from kafka_assignors.placement._inference.shifts import Row, fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
-from kafka_assignors.placement._placement import Placement, Racks
+from kafka_assignors.placement._placement import Placement, Racks, holders
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
 """Kafka's generators of placements."""
@@ -119,7 +119,7 @@ def infer(placement: Placement, *, racks: Racks | None = None) -> Inference:
     without racks.
     """
     known = dict(racks or {})
-    named = {broker for replicas in placement.values() for broker in replicas}
+    named = holders(placement)
     among = dict.fromkeys([frozenset(known) or frozenset(named), frozenset(named)])
     fits: list[Fit] = []
     misfits: list[Misfit] = []
