@@ -24,6 +24,7 @@ from kafka_assignors._cli.options import (
     option,
     refuse,
     running_cluster,
+    value,
 )
 from kafka_assignors._cli.output import show, show_result
 from kafka_assignors._common.escaping import block
@@ -38,21 +39,16 @@ _DIGITS: Final = 10  # so many partitions are no topic's
 
 
 def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
-    return option(
-        "--observe",
-        type=Read(seconds),
-        default=default,
-        metavar="SECONDS",
-        help=f"how long to look at {what} in a rebalance before that is an error (default: {default:g})",
-    )
+    text = f"how long to look at {what} in a rebalance before that is an error (default: {default:g})"
+    return value("--observe", text, read=seconds, metavar="SECONDS", default=default)
 
 
-_MAX_LAG_SECONDS: Final = option(
+_MAX_LAG_SECONDS: Final = value(
     "--max-lag-seconds",
-    type=Read(lambda text: math.inf if text == "inf" else seconds(text)),
-    metavar="SECONDS",
-    help="records waiting for longer are an error; inf: only show how long. Reads a record of each partition"
+    "records waiting for longer are an error; inf: only show how long. Reads a record of each partition"
     " that lags",
+    read=lambda text: math.inf if text == "inf" else seconds(text),
+    metavar="SECONDS",
 )
 
 
@@ -225,8 +221,8 @@ def find(*, group: str, cluster: Cluster | None, as_json: bool, partitions: int)
         show_result(found, [str(found)], as_json=as_json)
         return
     partition = partition_for_group(group, partitions)
-    value = {"partition": partition, "partitions": partitions}
-    show_result(value, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
+    told = {"partition": partition, "partitions": partitions}
+    show_result(told, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
 
 
 @group.command("elect")

@@ -18,13 +18,14 @@ from kafka_assignors._cli.options import (
     PATH,
     Command,
     Group,
-    Read,
     as_json,
     flag,
     number,
     option,
+    path,
     refuse,
     running_cluster,
+    value,
 )
 from kafka_assignors._cli.output import show_result
 
@@ -96,10 +97,8 @@ def _on_archive(function: Function) -> Function:
     name = click.argument(
         "archive", type=FILE, help="the archive's folder, or its URI: s3://, gs://, abfss://"
     )
-    config = option(
+    config = path(
         "--store-config",
-        type=PATH,
-        metavar="FILE",
         help="properties of the store, such as AWS_ENDPOINT_URL=...; they come before the environment's",
     )
     master = option(
@@ -120,8 +119,8 @@ def _selection(function: Function) -> Function:
             refuse(f"--since {since.isoformat()} is not before --until {until.isoformat()}")
         function(selection={"since": since, "until": until, "groups": groups}, **others)
 
-    begin = option("--since", type=Read(moment), metavar="TIME", help=f"only records from then on: {_WHEN}")
-    end = option("--until", type=Read(moment), metavar="TIME", help="only records before then")
+    begin = value("--since", f"only records from then on: {_WHEN}", read=moment, metavar="TIME")
+    end = value("--until", "only records before then", read=moment, metavar="TIME")
     groups = option(
         "--group",
         "groups",
@@ -274,13 +273,13 @@ def info(*, store: Store, selection: Mapping[str, Any], as_json: bool) -> None:
 
 @history.command("maintain")
 @_on_archive
-@option("--keep", type=Read(span), metavar="DAYS", help="how many days to keep: 90d, 12w (default: all)")
-@option(
+@value("--keep", "how many days to keep: 90d, 12w (default: all)", read=span, metavar="DAYS")
+@value(
     "--retention",
-    type=Read(span),
-    default=timedelta(days=7),
+    "how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+    read=span,
     metavar="TIME",
-    help="how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+    default=timedelta(days=7),
 )
 @flag("--skip-bad", "leave files that are damaged or gone as they are, and do the rest")
 @flag("--execute", "do it; else it is only shown")

@@ -106,22 +106,22 @@ class Option(click.Option):
 
 
 option: Final = partial(click.option, cls=Option)
+path: Final = partial(option, type=PATH, metavar="FILE")
 
 
 def refuse(message: str) -> NoReturn:
     raise click.UsageError(message, click.get_current_context())
 
 
-def number(
-    name: str,
-    text: str | None = None,
-    *,
-    read: Callable[[str], int] = positive,
-    metavar: str = "N",
-    **settings: Any,
+def value(
+    name: str, text: str | None = None, *, read: Callable[[str], Any], metavar: str, **settings: Any
 ) -> Callable[[_Function], _Function]:
-    """An option that is a whole number, by default from 1 on."""
+    """An option that a function reads; see `Read`."""
     return option(name, type=Read(read), metavar=metavar, help=text, **settings)
+
+
+number: Final = partial(value, read=positive, metavar="N")
+"""An option that is a whole number, by default from 1 on."""
 
 
 def flag(name: str, text: str, **settings: Any) -> Callable[[_Function], _Function]:
@@ -139,10 +139,8 @@ def servers(text: str = "a running Kafka", **settings: Any) -> Callable[[_Functi
 
 def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Function], _Function]:
     """The options that name a running cluster: the function gets it as `cluster`, None if it is not named."""
-    config = option(
+    config = path(
         "--command-config",
-        type=PATH,
-        metavar="FILE",
         help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
         **settings,
     )
