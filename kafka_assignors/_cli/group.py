@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kafka_assignors import groups as library
 from kafka_assignors._cli.arguments import seconds, whole
 from kafka_assignors._cli.errors import FailedError, WrongError
 from kafka_assignors._cli.options import (
@@ -94,9 +95,9 @@ def group() -> None:
 def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: Any) -> int:
     """Show who has what in a group, why, and what is wrong."""
     from kafka_assignors._cli.group_text import explained_lines
-    from kafka_assignors.groups import explain
 
-    explained = explain(cluster, group, **how, watch=_say_how_far if sys.stderr.isatty() else None)
+    watch = _say_how_far if sys.stderr.isatty() else None
+    explained = library.explain(cluster, group, **how, watch=watch)
     show_result(explained, explained_lines(explained), as_json=as_json)
     return _status(explained.problems, check=check)
 
@@ -109,9 +110,8 @@ def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: 
 def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> int:
     """List all groups of a cluster with their lags and what is wrong, the worst first."""
     from kafka_assignors._cli.group_text import listed_lines
-    from kafka_assignors.groups import list_groups
 
-    found = list_groups(cluster, **wanted)
+    found = library.list_groups(cluster, **wanted)
     show_result(found, listed_lines(found), as_json=as_json)
     return _status((problem for group in found for problem in group.problems), check=check)
 
@@ -134,18 +134,16 @@ def export(*, cluster: Cluster, output: str | None, listen: int | None, address:
     """
     if output is not None and listen is not None:
         refuse("give either --output or --listen")
-    from kafka_assignors.groups import export_metrics, serve_metrics
-
     try:
         if listen is None:
             errors: list[Exception] = []
-            text = export_metrics(cluster, **wanted, output=output, failed=errors.append)
+            text = library.export_metrics(cluster, **wanted, output=output, failed=errors.append)
             if output is None:
                 show(text.rstrip("\n"))
             for error in errors:
                 raise error
             return
-        serving = serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
+        serving = library.serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
         with serving as port, suppress(KeyboardInterrupt):
             print(f"serving http://{address}:{port}/metrics; Ctrl-C ends it", file=sys.stderr)
             threading.Event().wait()
@@ -199,11 +197,10 @@ def what_if(
     topics = dict(map(_topic, topic))
     if len(topics) < len(topic):
         raise WrongError("--topic names a topic twice")
-    from kafka_assignors import groups
     from kafka_assignors._cli.group_text import restarts_lines
 
     asked: tuple[Any, Any] = (topics, members) if topics else (cluster, group)
-    found = groups.what_if(*asked, **restart)
+    found = library.what_if(*asked, **restart)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 
@@ -214,13 +211,11 @@ def what_if(
 @number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
 def find(*, group: str, cluster: Cluster | None, as_json: bool, partitions: int) -> None:
     """Find the partition of __consumer_offsets that a group belongs to."""
-    from kafka_assignors.groups import find_coordinator, partition_for_group
-
     if cluster is not None:
-        found = find_coordinator(cluster, group)
+        found = library.find_coordinator(cluster, group)
         show_result(found, [str(found)], as_json=as_json)
         return
-    partition = partition_for_group(group, partitions)
+    partition = library.partition_for_group(group, partitions)
     told = {"partition": partition, "partitions": partitions}
     show_result(told, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
 
@@ -239,15 +234,13 @@ def elect(*, members: Sequence[str], as_json: bool) -> None:
 
     The coordinator of a running group does not say what its members know beside the strategy that was taken.
     """
-    from kafka_assignors.groups import elect_strategy
-
     preferences: dict[str, list[str]] = {}
     for text in members:
         member, equals, strategies = text.partition("=")
         if not (member and equals and strategies) or member in preferences:
             raise WrongError(f"{text!r} is not MEMBER=STRATEGY[,...], or names a member twice")
         preferences[member] = strategies.split(",")
-    election = elect_strategy(preferences)
+    election = library.elect_strategy(preferences)
     lines = [*str(election).split("\n"), f"leader: {election.leader}, the first to join"]
     show_result(election, lines, as_json=as_json)
 

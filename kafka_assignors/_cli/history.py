@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from kafka_assignors import history as library
 from kafka_assignors._cli.arguments import moment, span
 from kafka_assignors._cli.errors import FailedError
 from kafka_assignors._cli.options import (
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_assignors.groups import Cluster
-    from kafka_assignors.history import Archive, Engine
 
     Function = Callable[..., None]
 
@@ -68,21 +68,15 @@ class Store(NamedTuple):
 
         return {} if self.store_config is None else read_store_config(self.store_config)
 
-    def open(self) -> Archive:
-        from kafka_assignors.history import Archive
+    def open(self) -> library.Archive:
+        return library.Archive(self.archive, self.options, skip_bad=self.skip_bad)
 
-        return Archive(self.archive, self.options, skip_bad=self.skip_bad)
+    def create(self) -> library.Archive:
+        return library.Archive.create(self.archive, self.options)
 
-    def create(self) -> Archive:
-        from kafka_assignors.history import Archive
-
-        return Archive.create(self.archive, self.options)
-
-    def engine(self, *, replaying: bool = False) -> Engine:
+    def engine(self, *, replaying: bool = False) -> library.Engine:
         """What works on the archive: Spark, if it is large."""
-        from kafka_assignors.history import Engine
-
-        return Engine.fitting(self.master, replaying=replaying)
+        return library.Engine.fitting(self.master, replaying=replaying)
 
 
 def _on_archive(function: Function) -> Function:
@@ -210,7 +204,7 @@ def capture(
         # If no broker answers, there is no archive then that was not there before.
         servers = admin.settings["bootstrap_servers"]
     from kafka_assignors._cli.history_text import captured_lines
-    from kafka_assignors.history import Engine, _capture, _limits
+    from kafka_assignors.history import _capture, _limits
 
     into = store.create()
     so_far = _capture.Captured()
@@ -231,7 +225,7 @@ def capture(
                 max_records=max_records,
                 commits=commits,
                 watch=note,
-                engine=Engine.spark(store.master, progress=False),
+                engine=library.Engine.spark(store.master, progress=False),
             )
     except KeyboardInterrupt:
         print("\n".join(captured_lines(so_far)), file=sys.stderr)
@@ -252,9 +246,8 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
     if store.master is not None:
         refuse("--master: import needs no Spark")
     from kafka_assignors._cli.history_text import imported_lines
-    from kafka_assignors.history import import_dump
 
-    done = import_dump(dump, store.create())
+    done = library.import_dump(dump, store.create())
     show_result(done, imported_lines(done), as_json=as_json)
 
 
@@ -264,10 +257,9 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
 def info(*, store: Store, selection: Mapping[str, Any], as_json: bool) -> None:
     """Show what an archive has."""
     from kafka_assignors._cli.history_text import info_lines
-    from kafka_assignors.history import info
 
     there = store.open()
-    found = info(there, **selection, engine=store.engine())
+    found = library.info(there, **selection, engine=store.engine())
     show_result(found, info_lines(str(there.where), found), as_json=as_json)
 
 
@@ -295,13 +287,12 @@ def maintain(
     if keep is not None and (keep % timedelta(days=1) or not keep):
         refuse(f"--keep {keep} is not whole days")
     from kafka_assignors._cli.history_text import maintenance_lines
-    from kafka_assignors.history import maintain, plan_maintenance
 
     there = store.open()
-    plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
+    plan = library.plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     bad = []
     if execute:
-        bad = maintain(there, plan, engine=store.engine())
+        bad = library.maintain(there, plan, engine=store.engine())
     result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
     show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
 
@@ -313,14 +304,13 @@ def maintain(
 def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: bool) -> None:
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
-    from kafka_assignors.history import make_tables
     from kafka_assignors.history._store.location import locate
 
     options = store.options
     locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open()
     engine = store.engine()
-    counts = make_tables(there, out, **selection, options=options, engine=engine)
+    counts = library.make_tables(there, out, **selection, options=options, engine=engine)
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
 
@@ -336,14 +326,13 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: boo
 def metrics(*, store: Store, out: str | None, selection: Mapping[str, Any], as_json: bool) -> None:
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
-    from kafka_assignors.history import metrics
     from kafka_assignors.history._store.location import locate
 
     options = store.options
     if out is not None:
         locate(out, options)  # as above
     there = store.open()
-    found = metrics(there, out, **selection, options=options, engine=store.engine())
+    found = library.metrics(there, out, **selection, options=options, engine=store.engine())
     show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
 
@@ -360,10 +349,9 @@ def what_if(
 ) -> None:
     """Replay groups' histories with other assignors and settings."""
     from kafka_assignors._cli.history_text import what_if_lines
-    from kafka_assignors.history import what_if
 
     there = store.open()
-    rows = what_if(there, **replayed, **selection, engine=store.engine(replaying=True))
+    rows = library.what_if(there, **replayed, **selection, engine=store.engine(replaying=True))
     show_result(rows, what_if_lines(rows, selection["since"]), as_json=as_json)
 
 
@@ -385,12 +373,10 @@ def report(
     """Write a page on groups' histories, to be opened in a browser."""
     if no_what_if and replayed:
         refuse("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
-    from kafka_assignors.history import report_archive
-
     there = store.open()
     wanted: Mapping[str, Any] = {"assignors": ()} if no_what_if else replayed
     engine = store.engine(replaying=not no_what_if)
-    done = report_archive(there, page, **wanted, **selection, engine=engine)
+    done = library.report_archive(there, page, **wanted, **selection, engine=engine)
     lines = [f"{done.page}: {done.bytes:,} bytes, to be opened in a browser"]
     show_result(done, lines, as_json=as_json)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
+from kafka_assignors import groups
 from kafka_assignors._cli.arguments import positive
 from kafka_assignors._cli.errors import ended
 from kafka_assignors._common.errors import KafkaAssignorsError
@@ -152,9 +153,8 @@ def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Fun
                 if command_config is not None:
                     refuse("--command-config needs --bootstrap-server")
                 return function(cluster=None, **others)
-            from kafka_assignors.groups import Cluster  # noqa: PLC0415 - slow to import
-
-            return function(cluster=Cluster(bootstrap_servers, command_config=command_config), **others)
+            cluster = groups.Cluster(bootstrap_servers, command_config=command_config)
+            return function(cluster=cluster, **others)
 
         return servers(required=required, **settings)(config(run))
 
