@@ -26,14 +26,17 @@ class Run:
     offsets: Mapping[str | None, int] = field(default_factory=dict)
 
 
-def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
-    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
-    first = read_from(0)
+def fewest(read_from: Callable[[int, int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
+    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain.
+
+    `read_from` follows a step from its beginning, at least if it explains the row that is sought.
+    """
+    first = read_from(0, 0)
     steps = [(0, first)]
     reach, tried = first.end, 1
     while 0 < reach < rows:
         # A step may have begun before the first row that it alone explains.
-        later = [(begin, read_from(begin)) for begin in range(tried, reach + 1)]
+        later = [(begin, read_from(begin, reach)) for begin in range(tried, reach + 1)]
         begin, run = max(later, key=lambda one: (one[1].end, -one[0]))
         if run.end <= reach:
             break
@@ -42,32 +45,37 @@ def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, 
     return steps, reach
 
 
-def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:
+def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int, sought: int) -> Run:
     """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
+    size = len(ring.brokers)
+    first, replicas = rows[0]
     if begin:
         # Java's indexWhere says -1 where none is found, and becomes 0.
-        start = bisect.bisect_left(sorted(ring.brokers), rows[0][1][0]) % len(ring.brokers)
-        return _follow(ring, rows, begin, start, (start % ring.modulus,))
-    first, replicas = rows[0]
-    if replicas[0] not in ring.brokers:
+        start = bisect.bisect_left(sorted(ring.brokers), replicas[0]) % size
+        shifts: tuple[int, ...] = (start % ring.modulus,)
+    elif replicas[0] in ring.brokers:
+        start = (ring.brokers.index(replicas[0]) - first) % size
+        shifts = tuple(range(ring.modulus))
+    else:
         return Run(0, 0)
-    start = (ring.brokers.index(replicas[0]) - first) % len(ring.brokers)
-    return _follow(ring, rows, 0, start, tuple(range(ring.modulus)))
 
+    def fitting(row: int, shifts: tuple[int, ...]) -> tuple[int, ...]:
+        partition, found = rows[row]
+        return tuple(
+            shift
+            for shift in shifts
+            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, size)) == [*found]
+        )
 
-def _follow(ring: BrokerRing, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]) -> Run:
-    """Follow the rows as far as this start index and any of these shifts explain them."""
+    # Of a large topic each partition may be where one begins: following all of them takes minutes.
+    if begin and not fitting(sought, shifts):
+        return Run(begin, start)
     # One replica shows no shift: all fit if one does.
     shows_shift = len(rows[begin][1]) > 1
-    for end, (partition, found) in enumerate(rows[begin:], begin):
-        fitting = tuple(
-            shift
-            for shift in (shifts if shows_shift else shifts[:1])
-            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, len(ring.brokers)))
-            == [*found]
-        )
-        if not fitting:
+    for end in range(begin, len(rows)):
+        found = fitting(end, shifts if shows_shift else shifts[:1])
+        if not found:
             return Run(end, start, shifts)
         if shows_shift:
-            shifts = fitting
+            shifts = found
     return Run(len(rows), start, shifts)

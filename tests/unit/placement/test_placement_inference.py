@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors.placement import Placements, infer as infer_topics
-from kafka_assignors.placement._generators import alternate, place_rack_aware
+from kafka_assignors.placement._generators import BrokerRing, alternate, place_rack_aware
 from kafka_assignors.placement._inference.infer import Fit, Inference, Misfit, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
@@ -114,6 +114,22 @@ def test_none_fits_and_the_first_partition_that_disagrees_is_named() -> None:
 
 def test_a_replication_factor_that_changes_disagrees() -> None:
     assert misfit_of("rack-unaware", infer({**TOPIC_TEST2, 3: [2, 1]})).partition == 3
+
+
+def test_of_a_large_topic_few_beginnings_of_additions_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which one partition was moved, so that a step is sought that explains it."""
+    placement = place_rack_aware(1000, 3, dict.fromkeys(range(3)), start_index=1, shift=0)
+    placement[999] = placement[998]
+    asked = []
+    replicas = BrokerRing.replicas
+
+    def count(ring: BrokerRing, partition: int, start: int, shift: int) -> list[int]:
+        asked.append(partition)
+        return replicas(ring, partition, start, shift)
+
+    monkeypatch.setattr(BrokerRing, "replicas", count)
+    assert misfit_of("rack-unaware", infer(placement)).partition == 999
+    assert len(asked) < 10 * len(placement)
 
 
 def test_a_small_topic_proves_little() -> None:
