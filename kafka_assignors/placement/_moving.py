@@ -328,7 +328,7 @@ def _compared(cluster: Opened, after: Topics) -> tuple[TopicPartitions, TopicPar
     """Partitions of a plan that are under way: to where it has them, and to other brokers."""
     planned = _under_way(cluster, after)
     there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
-    return _pairs(there), _pairs(tp for tp in planned if tp not in there)
+    return _pairs(there), _pairs(sorted({*planned} - {*there}))
 
 
 def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:

@@ -180,9 +180,9 @@ class _Run:
             time.sleep(LOOK_SECONDS)
 
 
-def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
     """Those of some partitions whose reassignment is under way."""
-    return sorted(tp for tp in read_moving(admin) if tp in partitions)
+    return {*partitions} & read_moving(admin).keys()
 
 
 def read_situation(admin: Admin, partitions: Collection[TopicPartition]) -> StallSituation:
@@ -208,8 +208,8 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
     """
     running = under_way(admin, partitions)
     gone = NoReassignmentInProgressError, UnknownTopicOrPartitionError
-    ended = _alter(admin, dict.fromkeys(running), *gone) if running else []
-    return [tp for tp in running if tp not in ended]
+    ended = _alter(admin, dict.fromkeys(sorted(running)), *gone) if running else set()
+    return sorted(running - ended)
 
 
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
@@ -239,7 +239,7 @@ def _alter(
     admin: Admin,
     replicas: Mapping[TopicPartition, list[int] | None],
     *ended: type[KafkaError],
-) -> list[TopicPartition]:
+) -> set[TopicPartition]:
     """Begin reassignments, or break off those of partitions that are to have None.
 
     Returns those that the cluster answered with one of the errors `ended`.
@@ -254,7 +254,7 @@ def _alter(
             f"the cluster refused {tp.topic}-{tp.partition} on {replicas[tp]}: {why.__name__};"
             f" {len(refused)} of {len(replicas)} partitions were refused and no more begun"
         )
-    return sorted(tp for tp, error in answers.items() if error in ended)
+    return {tp for tp, error in answers.items() if error in ended}
 
 
 def _elect(admin: Admin, partitions: Collection[TopicPartition]) -> None:
