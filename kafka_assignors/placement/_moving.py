@@ -381,8 +381,8 @@ def _internal_left(cluster: Opened, to_brokers: Collection[int]) -> dict[str, tu
     """The internal topics with replicas on brokers that are to have none, and these brokers."""
     begun = live.by_topic({tp: move.target for tp, move in cluster.moving.items()})
     found = {
-        topic: holders({**live.replicas_of(states), **begun.get(topic, {})}) - {*to_brokers}
-        for topic, states in cluster.states.items()
+        topic: holders({**placement, **begun.get(topic, {})}) - {*to_brokers}
+        for topic, placement in live.placed(cluster.states).items()
         if topic not in cluster.topics
     }
     return {topic: tuple(sorted(brokers)) for topic, brokers in found.items() if brokers}

@@ -24,11 +24,11 @@ from kafka_assignors.placement._cluster.topics import (
     by_partition,
     by_topic,
     check_up,
+    placed,
     read_brokers,
     read_moving,
     read_states,
     read_topics,
-    replicas_of,
     wait_described,
 )
 from kafka_assignors.placement._placement import Placement, PlacementError
@@ -214,8 +214,7 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
 
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     """Where partitions are now, by their topics; nothing of topics that do not exist."""
-    topics = read_states(admin, {tp.topic for tp in partitions}, missing=True)
-    return by_partition({topic: replicas_of(states) for topic, states in topics.items()})
+    return by_partition(placed(read_states(admin, {tp.topic for tp in partitions}, missing=True)))
 
 
 def _check(

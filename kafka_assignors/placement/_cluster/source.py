@@ -46,11 +46,7 @@ def opened(
             # First: what arrives meanwhile has too many replicas only in what was described before.
             moves = live.read_moving(admin) if moving else {}
             states = live.read_states(admin, wanted or None)
-            topics = {
-                topic: live.replicas_of(partitions)
-                for topic, partitions in states.items()
-                if wanted or not live.is_internal(partitions)
-            }
+            topics = live.placed(states, internal=bool(wanted))
             for tp, move in moves.items():
                 if tp.partition in topics.get(tp.topic, {}):
                     topics[tp.topic][tp.partition] = [*move.before]

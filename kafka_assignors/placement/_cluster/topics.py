@@ -118,19 +118,18 @@ def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *,
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
     """The placements of topics, of all but internal ones if none are named."""
+    return placed(read_states(admin, topics), internal=topics is not None)
+
+
+def placed(
+    topics: Mapping[str, Mapping[int, PartitionState]], *, internal: bool = True
+) -> dict[str, dict[int, list[int]]]:
+    """The placements of topics, of internal ones only if these are wanted."""
     return {
-        topic: replicas_of(states)
-        for topic, states in read_states(admin, topics).items()
-        if topics is not None or not is_internal(states)
+        topic: {partition: list(state.replicas) for partition, state in states.items()}
+        for topic, states in topics.items()
+        if internal or not any(state.internal for state in states.values())
     }
-
-
-def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
-    return {partition: list(state.replicas) for partition, state in states.items()}
-
-
-def is_internal(states: Mapping[int, PartitionState]) -> bool:
-    return any(state.internal for state in states.values())
 
 
 def read_states(
