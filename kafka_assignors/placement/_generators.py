@@ -60,7 +60,6 @@ def alternate(racks: Racks) -> list[int]:
 
     A rack that has run out of brokers is left out of the turns that follow.
     """
-    check_racks(racks)
     brokers_of: dict[str, list[int]] = {}
     for broker, rack in sorted(racks.items()):
         brokers_of.setdefault(rack or "", []).append(broker)
