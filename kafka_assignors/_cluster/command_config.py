@@ -131,9 +131,9 @@ def _file(name: str, value: str) -> str:
 
 
 def _identification(name: str, value: str) -> bool:
-    if value not in {"", "none", "https"}:
+    if value.lower() not in {"", "none", "https"}:
         raise CommandConfigError(f"{name} is {value!r}, not https, none or empty")
-    return value == "https"
+    return value.lower() == "https"
 
 
 _READERS: Final[Mapping[str, Callable[[str, str], Any]]] = {

@@ -75,6 +75,14 @@ def test_what_cannot_be_used_is_refused_by_name(text: str, said: str) -> None:
         parse_command_config(text)
 
 
+@pytest.mark.parametrize(
+    ("value", "checked"), [("https", True), ("HTTPS", True), ("none", False), ("", False)]
+)
+def test_hosts_are_compared_with_certificates_unless_that_is_turned_off(value: str, checked: bool) -> None:
+    text = f"ssl.endpoint.identification.algorithm={value}"
+    assert parse_command_config(text) == {"ssl_check_hostname": checked}
+
+
 def test_a_request_may_take_longer_than_kafka_python_lets_a_call_take() -> None:
     settings = parse_command_config("request.timeout.ms=90000")
     KafkaAdminClient(kafka_client=Unconnected, bootstrap_servers="127.0.0.1:9", **settings).close()
