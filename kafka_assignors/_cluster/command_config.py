@@ -38,6 +38,7 @@ SETTINGS: Final = {
 """Properties that are settings of kafka-python's clients; librdkafka has all but those of stores, too,
 and another for `request.timeout.ms`."""
 
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TYPES: Final = frozenset({"ssl.keystore.type", "ssl.truststore.type"})
 _AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
 
@@ -136,8 +137,16 @@ def _identification(name: str, value: str) -> bool:
     return value.lower() == "https"
 
 
+def _protocol(name: str, value: str) -> str:
+    """In Java's words: kafka-python takes any other for PLAINTEXT, and would send passwords as they are."""
+    if value.upper() not in _PROTOCOLS:
+        raise CommandConfigError(f"{name} is {value!r}, not {', '.join(_PROTOCOLS)}")
+    return value.upper()
+
+
 _READERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "request.timeout.ms": _number,
+    "security.protocol": _protocol,
     "ssl.endpoint.identification.algorithm": _identification,
 }
 """How to read what is neither text nor a file."""

@@ -88,8 +88,9 @@ class _Server:
 
     def __init__(self, address: Address, settings: Mapping[str, Any], end: float) -> None:
         self.address, self.settings, self.end = address, settings, end
-        protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
-        self.encrypted, self.sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+        protocol = settings.get("security_protocol")
+        self.encrypted = protocol in {"SSL", "SASL_SSL"}
+        self.sasl = protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
         self.mechanism = str(settings.get("sasl_mechanism") or "PLAIN")
 
     def look(self) -> Found:
