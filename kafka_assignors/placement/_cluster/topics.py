@@ -158,9 +158,9 @@ def read_states(
     return dict(sorted(found.items()))
 
 
-def _check_described(topic: str, error_code: int) -> None:
+def _check_described(topic: str, error_code: int, before: str = "") -> None:
     if error_code not in {0, _UNKNOWN_TOPIC}:
-        raise ClusterError(f"cannot describe topic {topic!r}: {_named(error_code)}")
+        raise ClusterError(f"{before}cannot describe topic {topic!r}: {_named(error_code)}")
 
 
 def _named(error_code: int, more: str = "") -> str:
@@ -228,10 +228,7 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
                 faults.append(f"broker {broker} does not answer: {error}")
                 continue
             (described,) = answer.topics
-            try:
-                _check_described(topic, described.error_code)
-            except ClusterError as error:
-                raise ClusterError(f"the cluster accepted the change, but {error}") from error
+            _check_described(topic, described.error_code, "the cluster accepted the change, but ")
             found = {
                 one.partition_index: one.replica_nodes
                 for one in described.partitions
