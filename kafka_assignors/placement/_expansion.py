@@ -105,7 +105,7 @@ def _continue(fit: Fit, factor: int, new: range, racks: Racks) -> tuple[How, str
     shift = step.shift
     assert shift is not None  # noqa: S101 - for the type checker: only the striped generator has none
     aware = fit.generator == "rack-aware"
-    ring = BrokerRing(fit.brokers, factor, racks if aware else None)
+    ring = BrokerRing({broker: racks[broker] if aware else None for broker in fit.brokers}, factor)
     why = f"start index {step.start_index}, shift {shift} continues"
     if left_out := sorted(racks.keys() - {*fit.brokers}):
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
