@@ -35,6 +35,7 @@ from kafka_assignors._cluster.requests import ssl_context
 REACHED_SECONDS: Final = 3.0
 """What all of it may take: a command should answer within five, also beside a server that hangs."""
 
+_SOON: Final = f"within {REACHED_SECONDS:.0f} s"
 _AT_ONCE: Final = 64  # connections
 _METADATA: Final = 3  # the request that brokers answer, and controllers do not
 _ILLEGAL_SASL_STATE: Final = 34
@@ -108,9 +109,7 @@ class _Server:
         except ConnectionRefusedError:
             raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
         except TimeoutError:
-            raise _Wrong(
-                f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)"
-            ) from None
+            raise _Wrong(f"no answer {_SOON} (a wrong address, or a firewall)") from None
         except ConnectionResetError:  # if it resets a connection that it has just accepted
             raise _Wrong(_NO_BROKER) from None
         except OSError as error:
@@ -130,7 +129,7 @@ class _Server:
                 " (ssl.truststore.location, or ssl.ca.location), or the host that the certificate is for"
             ) from error
         except TimeoutError:
-            raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
+            raise _Wrong(f"no answer to TLS {_SOON}: {_PLAIN_HINT}") from None
         except OSError:
             wrong = f"it does not speak TLS: {_PLAIN_HINT}" if self.speaks_otherwise() else _NO_BROKER
             raise _Wrong(wrong) from None
@@ -192,7 +191,7 @@ class _Server:
         if not self.encrypted and self.speaks_otherwise():
             return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
         if isinstance(error, TimeoutError):
-            return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
+            return f"it does not answer {_SOON} (a wrong port, or a broker that hangs)"
         return _NO_BROKER
 
     def speaks_otherwise(self) -> bool:
@@ -211,10 +210,7 @@ class _Server:
 
 
 def exchange(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
-    """Send a request and read its response.
-
-    Raises OSError if no response came, ValueError if what came is none.
-    """
+    """Send a request and read its response; raises one of `_NO_RESPONSE` if there is none."""
     request.API_VERSION = version
     request.with_header(1, "kafka-assignors")
     connection.settimeout(_left(end))
