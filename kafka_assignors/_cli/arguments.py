@@ -71,8 +71,8 @@ def span(text: str) -> timedelta:
 def moment(text: str) -> datetime:
     """A date or time in ISO 8601, or how long ago: 90s, 30m, 24h, 7d, 2w."""
     try:
-        if ago := _AGO.fullmatch(text):
-            return datetime.now(UTC) - timedelta(**{_TIMES[ago[2]]: int(ago[1])})
+        if _AGO.fullmatch(text):
+            return datetime.now(UTC) - span(text)
         return in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is neither a date or time nor a duration, such as 24h") from error
