@@ -36,6 +36,7 @@ REACHED_SECONDS: Final = 3.0
 """What all of it may take: a command should answer within five, also beside a server that hangs."""
 
 _SOON: Final = f"within {REACHED_SECONDS:.0f} s"
+_ENOUGH: Final = 1.0  # seconds: with less, a broker that is far would be taken for one that hangs
 _AT_ONCE: Final = 64  # connections
 _METADATA: Final = 3  # the request that brokers answer, and controllers do not
 _ILLEGAL_SASL_STATE: Final = 34
@@ -56,8 +57,7 @@ Address = tuple[str, int]
 class Found(NamedTuple):
     """What was found out about a server: what is `wrong`, for people, or "" if it can be used.
 
-    `advertised` has, by node id, the address that each broker advertises, by this server's word. It is empty
-    if it was not asked.
+    `advertised` has the address of each broker by its node id, by this server's word, if it was asked.
     """
 
     wrong: str = ""
@@ -69,7 +69,7 @@ class _Wrong(Exception):  # noqa: N818 - caught here
 
 
 def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Address, Found]:
-    """Find out whether each address can be used, and each that the brokers there advertise."""
+    """Find out whether addresses, and those that brokers advertise there, can be used, if time allows."""
     end = time.monotonic() + REACHED_SECONDS
     found: dict[Address, Found] = {}
     asked: dict[Future[Found], Address] = {}
@@ -95,6 +95,8 @@ class _Server:
         self.mechanism = str(settings.get("sasl_mechanism") or "PLAIN")
 
     def look(self) -> Found:
+        if self.end - time.monotonic() < _ENOUGH:
+            return Found()  # of many, or of some that are far: nothing is known to be wrong with it
         try:
             with self.connect() as plain, self.encrypt(plain) if self.encrypted else plain as connection:
                 return Found(advertised=self.ask(connection))

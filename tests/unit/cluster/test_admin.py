@@ -12,7 +12,7 @@ from kafka.errors import (
     RequestTimedOutError,
 )
 
-from kafka_assignors._cluster import admin as module
+from kafka_assignors._cluster import admin as module, reaching
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
 from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors._cluster.reaching import Found
@@ -45,6 +45,11 @@ def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
 
 def test_servers_may_have_commas_between_them() -> None:
     assert Cluster("a:1,b:2").bootstrap_servers == ("a:1", "b:2")
+
+
+def test_a_server_for_which_no_time_is_left_is_not_said_to_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "REACHED_SECONDS", 0.9)
+    assert reaching.look([("127.0.0.1", 1)], {}) == {("127.0.0.1", 1): Found()}
 
 
 def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(
