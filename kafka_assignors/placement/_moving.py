@@ -8,7 +8,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import Cluster, connect
-from kafka_assignors._common.words import are, named, size
+from kafka_assignors._common.words import are, first_of, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.reassign import Pacing
@@ -364,7 +364,11 @@ def _best(
     *,
     per_topic: bool,
 ) -> MovePlan:
-    if fenced := cluster.brokers.down.keys() & {*(to_brokers or ())}:
+    wanted, known = {*(to_brokers or ())}, cluster.brokers.all
+    if unknown := wanted - known.keys():
+        there = first_of(sorted(known), 10)
+        raise PlacementError(f"--to-brokers: {are(unknown)} not known: there are {there}")
+    if fenced := wanted & cluster.brokers.down.keys():
         raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
     return plan_moves(
         cluster.topics,

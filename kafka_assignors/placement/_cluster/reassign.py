@@ -83,11 +83,7 @@ def reassign(
     warn: Callable[[str], None] = lambda _: None,
     allow_fenced: bool = False,
 ) -> int:
-    """Move replicas until topics are placed like this, and let preferred leaders lead.
-
-    A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
-    way is broken off. Without a throttle it continues in the cluster.
-    """
+    """See `kafka_assignors.placement.reassign`; returns how many partitions were not in their places."""
     wanted = by_partition(targets)
     present = by_partition(read_topics(admin, {*targets}))
     moving = read_moving(admin)
