@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,6 +14,17 @@ def whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
+
+
+def up_to(most: int, what: str) -> Callable[[str], int]:
+    """A whole number from 0 to this one; errors say what they are."""
+
+    def read(text: str) -> int:
+        if (number := whole(text)) > most:
+            raise ValueError(f"{what} are at most {most}, not {number}")
+        return number
+
+    return read
 
 
 def positive(text: str) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors import groups as library
-from kafka_assignors._cli.arguments import seconds, whole
+from kafka_assignors._cli.arguments import seconds, up_to, whole
 from kafka_assignors._cli.errors import FailedError, WrongError
 from kafka_assignors._cli.options import (
     FILE,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafka_assignors.groups import Cluster
 
 _DIGITS: Final = 10  # so many partitions are no topic's
+_port: Final = up_to(65535, "ports")
 
 
 def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
@@ -120,7 +121,7 @@ def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> 
 @_groups(observe=0.0)
 @running_cluster()
 @option("--output", type=FILE, metavar="FILE", help="write a file in place of stdout, all at once")
-@number("--listen", "serve them until Ctrl-C; 0 for any free port", read=whole, metavar="PORT")
+@number("--listen", "serve them until Ctrl-C; 0 for any free port", read=_port, metavar="PORT")
 @option(
     "--address",
     default="127.0.0.1",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors import placement as library
-from kafka_assignors._cli.arguments import data_size, whole
+from kafka_assignors._cli.arguments import data_size, up_to, whole
 from kafka_assignors._cli.options import (
     Group,
     as_json,
@@ -61,10 +61,7 @@ _PACE: Final = "How gently"
 _ONLY_SHOWN: Final = "nothing is changed: --execute does it"
 
 
-def _broker(text: str) -> int:
-    if (broker := whole(text)) > HIGHEST_ID:
-        raise ValueError(f"broker ids are at most {HIGHEST_ID}, not {broker}")
-    return broker
+_broker: Final = up_to(HIGHEST_ID, "broker ids")
 
 
 def _ids(text: str) -> list[int]:

@@ -159,7 +159,10 @@ WRONG: dict[str, dict[str, str]] = {
         "a=range a=range": ": 'a=range' is not MEMBER=STRATEGY[,...], or names a member twice\n",
         "a=range b=sticky": ": no strategy is known to all members: a: range; b: sticky\n",
     },
-    "group export": {f"{SERVER} --output f --listen 0": "\n\nError: give either --output or --listen\n"},
+    "group export": {
+        f"{SERVER} --output f --listen 0": "\n\nError: give either --output or --listen\n",
+        f"{SERVER} --listen 65536": "ports are at most 65535, not 65536",
+    },
     "group what-if": {
         "billing": "give GROUP and --bootstrap-server, or --members and --topic",
         f"billing {SERVER} --members 3": "give GROUP and --bootstrap-server, or --members and --topic",
