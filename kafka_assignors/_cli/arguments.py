@@ -47,12 +47,12 @@ def seconds(text: str) -> float:
 
 
 def data_size(text: str) -> int:
-    """Bytes, at least one: "1048576", "1MiB", "1.5 GB"."""
+    """Bytes, at least one and as many as Kafka can count: "1048576", "1MiB", "1.5 GB"."""
     found = _SIZE.fullmatch(text.strip())
-    number = 0 if found is None else int(float(found["number"]) * _UNITS[found["unit"].lower()])
-    if number < 1:
+    number = 0.0 if found is None else float(found["number"]) * _UNITS[found["unit"].lower()]
+    if not 1 <= number < 2**63:
         raise ValueError(f"{text!r} is not a number of bytes, such as 10485760 or 10MiB")
-    return number
+    return int(number)
 
 
 _UNITS: Final = {"": 1, "b": 1} | {

@@ -208,6 +208,8 @@ WRONG: dict[str, dict[str, str]] = {
         "--placements f --throttle fast": "'fast' is not a number of bytes",
         "--placements f --throttle 2G": "'2G' is not a number of bytes, such as 10485760 or 10MiB",
         "--placements f --throttle 0": "'0' is not a number of bytes",
+        "--placements f --throttle 9000000TiB": "'9000000TiB' is not a number of bytes",
+        f"--placements f --throttle {'9' * 400}": "9' is not a number of bytes",
         "t --placements f --file g": "leave out topics",
         f"--placements f --to-brokers {'9' * 5000}": "Exceeds the limit",
     },
