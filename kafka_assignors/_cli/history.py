@@ -290,9 +290,7 @@ def maintain(
 
     there = store.open()
     plan = library.plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
-    bad = []
-    if execute:
-        bad = library.maintain(there, plan, engine=store.engine())
+    bad = library.maintain(there, plan, engine=store.engine()) if execute else []
     result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
     show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
 
@@ -309,8 +307,7 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: boo
     options = store.options
     locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open()
-    engine = store.engine()
-    counts = library.make_tables(there, out, **selection, options=options, engine=engine)
+    counts = library.make_tables(there, out, **selection, options=options, engine=store.engine())
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
 
