@@ -9,11 +9,15 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kafka_assignors.placement._generators import BrokerRing, shift_at
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
+
+_BY_CHANCE: Final = 100
+"""How many rows of a step the one before may explain as well. All rows before would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +30,13 @@ class Run:
     offsets: Mapping[str | None, int] = field(default_factory=dict)
 
 
-def fewest(read_from: Callable[[int, int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
-    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain.
-
-    `read_from` follows a step from its beginning, at least if it explains the row that is sought.
-    """
-    first = read_from(0, 0)
+def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
+    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
+    first = read_from(0)
     steps = [(0, first)]
     reach, tried = first.end, 1
     while 0 < reach < rows:
-        # A step may have begun before the first row that it alone explains.
-        later = [(begin, read_from(begin, reach)) for begin in range(tried, reach + 1)]
+        later = [(begin, read_from(begin)) for begin in range(max(tried, reach - _BY_CHANCE), reach + 1)]
         begin, run = max(later, key=lambda one: (one[1].end, -one[0]))
         if run.end <= reach:
             break
@@ -45,7 +45,7 @@ def fewest(read_from: Callable[[int, int], Run], rows: int) -> tuple[list[tuple[
     return steps, reach
 
 
-def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int, sought: int) -> Run:
+def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:
     """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
     size = len(ring.brokers)
     first, replicas = rows[0]
@@ -58,24 +58,17 @@ def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int, sought: int) -> 
         shifts = tuple(range(ring.modulus))
     else:
         return Run(0, 0)
-
-    def fitting(row: int, shifts: tuple[int, ...]) -> tuple[int, ...]:
-        partition, found = rows[row]
-        return tuple(
-            shift
-            for shift in shifts
-            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, size)) == [*found]
-        )
-
-    # Of a large topic each partition may be where one begins: following all of them takes minutes.
-    if begin and not fitting(sought, shifts):
-        return Run(begin, start)
     # One replica shows no shift: all fit if one does.
     shows_shift = len(rows[begin][1]) > 1
     for end in range(begin, len(rows)):
-        found = fitting(end, shifts if shows_shift else shifts[:1])
-        if not found:
+        partition, found = rows[end]
+        fitting = tuple(
+            shift
+            for shift in (shifts if shows_shift else shifts[:1])
+            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, size)) == [*found]
+        )
+        if not fitting:
             return Run(end, start, shifts)
         if shows_shift:
-            shifts = found
+            shifts = fitting
     return Run(len(rows), start, shifts)

@@ -123,7 +123,7 @@ class _Hypothesis:
             yield done
 
 
-def read_stripes(rows: Sequence[Row], begin: int, _sought: int, racks: Racks) -> Run:
+def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Run:
     """Follow the rows from `begin` as far as one run of the placer can have made them."""
     names = sorted({*racks.values()}, key=lambda rack: (rack is not None, string_order(rack or "")))
     members: dict[Rack, list[int]] = {rack: [] for rack in names}
