@@ -94,7 +94,7 @@ def _place(
         else:
             return _continue(fit, factor, new, racks)
     # What there is stays and counts as load; the new partitions are a topic beside it.
-    wanted = {**topics, "": {partition: [] for partition in new}}
+    wanted: Topics = {**topics, "": {partition: [] for partition in new}}
     plan = plan_moves(wanted, racks, replication_factor=factor, fixed=topics)
     return "balanced", why, plan.after[""]
 
