@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,6 +14,17 @@ def whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
+
+
+def up_to(most: int, what: str) -> Callable[[str], int]:
+    """A whole number from 0 to this one; errors say what they are."""
+
+    def read(text: str) -> int:
+        if (number := whole(text)) > most:
+            raise ValueError(f"{what} are at most {most}, not {number}")
+        return number
+
+    return read
 
 
 def positive(text: str) -> int:
@@ -35,12 +47,12 @@ def seconds(text: str) -> float:
 
 
 def data_size(text: str) -> int:
-    """Bytes, at least one: "1048576", "1MiB", "1.5 GB"."""
+    """Bytes, at least one and as many as Kafka can count: "1048576", "1MiB", "1.5 GB"."""
     found = _SIZE.fullmatch(text.strip())
-    number = 0 if found is None else int(float(found["number"]) * _UNITS[found["unit"].lower()])
-    if number < 1:
+    number = 0.0 if found is None else float(found["number"]) * _UNITS[found["unit"].lower()]
+    if not 1 <= number < 2**63:
         raise ValueError(f"{text!r} is not a number of bytes, such as 10485760 or 10MiB")
-    return number
+    return int(number)
 
 
 _UNITS: Final = {"": 1, "b": 1} | {
@@ -71,8 +83,8 @@ def span(text: str) -> timedelta:
 def moment(text: str) -> datetime:
     """A date or time in ISO 8601, or how long ago: 90s, 30m, 24h, 7d, 2w."""
     try:
-        if ago := _AGO.fullmatch(text):
-            return datetime.now(UTC) - timedelta(**{_TIMES[ago[2]]: int(ago[1])})
+        if _AGO.fullmatch(text):
+            return datetime.now(UTC) - span(text)
         return in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is neither a date or time nor a duration, such as 24h") from error

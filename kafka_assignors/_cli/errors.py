@@ -85,8 +85,9 @@ def _say(text: str) -> None:
 def missing(command: str, error: ImportError, extra: str) -> int:
     """Say which extra a command needs ("" for any command); returns the exit status."""
     needs = f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
-    named = f"kafka-assignors {command}".rstrip()
-    print(f"{named} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
+    if "pip install" not in needs:
+        needs += f": pip install 'kafka-assignors[{extra}]'"
+    print(f"kafka-assignors {command}".rstrip(), needs, file=sys.stderr)
     return 1
 
 

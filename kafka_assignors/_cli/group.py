@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_assignors._cli.arguments import seconds, whole
+from kafka_assignors import groups as library
+from kafka_assignors._cli.arguments import seconds, up_to, whole
 from kafka_assignors._cli.errors import FailedError, WrongError
 from kafka_assignors._cli.options import (
     FILE,
@@ -24,6 +25,7 @@ from kafka_assignors._cli.options import (
     option,
     refuse,
     running_cluster,
+    value,
 )
 from kafka_assignors._cli.output import show, show_result
 from kafka_assignors._common.escaping import block
@@ -35,24 +37,20 @@ if TYPE_CHECKING:
     from kafka_assignors.groups import Cluster
 
 _DIGITS: Final = 10  # so many partitions are no topic's
+_port: Final = up_to(65535, "ports")
 
 
 def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
-    return option(
-        "--observe",
-        type=Read(seconds),
-        default=default,
-        metavar="SECONDS",
-        help=f"how long to look at {what} in a rebalance before that is an error (default: {default:g})",
-    )
+    text = f"how long to look at {what} in a rebalance before that is an error (default: {default:g})"
+    return value("--observe", text, read=seconds, metavar="SECONDS", default=default)
 
 
-_MAX_LAG_SECONDS: Final = option(
+_MAX_LAG_SECONDS: Final = value(
     "--max-lag-seconds",
-    type=Read(lambda text: math.inf if text == "inf" else seconds(text)),
-    metavar="SECONDS",
-    help="records waiting for longer are an error; inf: only show how long. Reads a record of each partition"
+    "records waiting for longer are an error; inf: only show how long. Reads a record of each partition"
     " that lags",
+    read=lambda text: math.inf if text == "inf" else seconds(text),
+    metavar="SECONDS",
 )
 
 
@@ -98,9 +96,9 @@ def group() -> None:
 def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: Any) -> int:
     """Show who has what in a group, why, and what is wrong."""
     from kafka_assignors._cli.group_text import explained_lines
-    from kafka_assignors.groups import explain
 
-    explained = explain(cluster, group, **how, watch=_say_how_far if sys.stderr.isatty() else None)
+    watch = _say_how_far if sys.stderr.isatty() else None
+    explained = library.explain(cluster, group, **how, watch=watch)
     show_result(explained, explained_lines(explained), as_json=as_json)
     return _status(explained.problems, check=check)
 
@@ -113,9 +111,8 @@ def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: 
 def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> int:
     """List all groups of a cluster with their lags and what is wrong, the worst first."""
     from kafka_assignors._cli.group_text import listed_lines
-    from kafka_assignors.groups import list_groups
 
-    found = list_groups(cluster, **wanted)
+    found = library.list_groups(cluster, **wanted)
     show_result(found, listed_lines(found), as_json=as_json)
     return _status((problem for group in found for problem in group.problems), check=check)
 
@@ -124,7 +121,7 @@ def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> 
 @_groups(observe=0.0)
 @running_cluster()
 @option("--output", type=FILE, metavar="FILE", help="write a file in place of stdout, all at once")
-@number("--listen", "serve them until Ctrl-C; 0 for any free port", read=whole, metavar="PORT")
+@number("--listen", "serve them until Ctrl-C; 0 for any free port", read=_port, metavar="PORT")
 @option(
     "--address",
     default="127.0.0.1",
@@ -138,18 +135,16 @@ def export(*, cluster: Cluster, output: str | None, listen: int | None, address:
     """
     if output is not None and listen is not None:
         refuse("give either --output or --listen")
-    from kafka_assignors.groups import export_metrics, serve_metrics
-
     try:
         if listen is None:
             errors: list[Exception] = []
-            text = export_metrics(cluster, **wanted, output=output, failed=errors.append)
+            text = library.export_metrics(cluster, **wanted, output=output, failed=errors.append)
             if output is None:
                 show(text.rstrip("\n"))
             for error in errors:
                 raise error
             return
-        serving = serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
+        serving = library.serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
         with serving as port, suppress(KeyboardInterrupt):
             print(f"serving http://{address}:{port}/metrics; Ctrl-C ends it", file=sys.stderr)
             threading.Event().wait()
@@ -197,14 +192,16 @@ def what_if(
     Of a running group (GROUP and --bootstrap-server), or of one that is described (--members and --topic).
     Nothing is restarted.
     """
-    described = members is not None and bool(topic)
-    if described == (group is not None and cluster is not None):
+    given = group is not None, cluster is not None, members is not None, bool(topic)
+    if given not in {(True, True, False, False), (False, False, True, True)}:
         refuse("give GROUP and --bootstrap-server, or --members and --topic")
-    from kafka_assignors import groups
+    topics = dict(map(_topic, topic))
+    if len(topics) < len(topic):
+        raise WrongError("--topic names a topic twice")
     from kafka_assignors._cli.group_text import restarts_lines
 
-    asked: tuple[Any, Any] = (dict(map(_topic, topic)), members) if described else (cluster, group)
-    found = groups.what_if(*asked, **restart)
+    asked: tuple[Any, Any] = (topics, members) if topics else (cluster, group)
+    found = library.what_if(*asked, **restart)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 
@@ -215,15 +212,13 @@ def what_if(
 @number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
 def find(*, group: str, cluster: Cluster | None, as_json: bool, partitions: int) -> None:
     """Find the partition of __consumer_offsets that a group belongs to."""
-    from kafka_assignors.groups import find_coordinator, partition_for_group
-
     if cluster is not None:
-        found = find_coordinator(cluster, group)
+        found = library.find_coordinator(cluster, group)
         show_result(found, [str(found)], as_json=as_json)
         return
-    partition = partition_for_group(group, partitions)
-    value = {"partition": partition, "partitions": partitions}
-    show_result(value, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
+    partition = library.partition_for_group(group, partitions)
+    told = {"partition": partition, "partitions": partitions}
+    show_result(told, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
 
 
 @group.command("elect")
@@ -240,15 +235,13 @@ def elect(*, members: Sequence[str], as_json: bool) -> None:
 
     The coordinator of a running group does not say what its members know beside the strategy that was taken.
     """
-    from kafka_assignors.groups import elect_strategy
-
     preferences: dict[str, list[str]] = {}
     for text in members:
         member, equals, strategies = text.partition("=")
         if not (member and equals and strategies) or member in preferences:
             raise WrongError(f"{text!r} is not MEMBER=STRATEGY[,...], or names a member twice")
         preferences[member] = strategies.split(",")
-    election = elect_strategy(preferences)
+    election = library.elect_strategy(preferences)
     lines = [*str(election).split("\n"), f"leader: {election.leader}, the first to join"]
     show_result(election, lines, as_json=as_json)
 

@@ -78,8 +78,6 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
         ),
         key=lambda one: (-(one.lag or 0), one.topic, one.partition),
     )
-    if not behind:
-        return
     shown = behind[:LAGS_SHOWN]
     yield from fitted(
         {

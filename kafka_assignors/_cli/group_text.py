@@ -177,10 +177,10 @@ def _members(explained: ExplainedGroup) -> Iterator[str]:
         "max poll s": [_seconds(account.rebalance_timeout_ms) for account in members] if differ else [],
         "epoch": ["away" if one.epoch < 0 else str(one.epoch) for one in modern],
         "had": [] if modern else [str(len(account.claims)) if account.claims else "-" for account in members],
-        "has": ["-" if account in new else str(len(account.assignment)) for account in members],
+        "has": [str(len(account.assignment)) for account in known] + ["-"] * len(new),
         "to have": [str(len(one.target)) for one in modern],
         "lag": [lag_cell(lags.get(account.member_id)) for account in members],
-        "partitions": ["none yet" if account in new else account.partitions for account in members],
+        "partitions": [account.partitions for account in known] + ["none yet"] * len(new),
     }
     yield from fitted(
         columns,

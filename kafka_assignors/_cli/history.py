@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from kafka_assignors import history as library
 from kafka_assignors._cli.arguments import moment, span
 from kafka_assignors._cli.errors import WrongError
 from kafka_assignors._cli.options import (
@@ -18,13 +19,14 @@ from kafka_assignors._cli.options import (
     PATH,
     Command,
     Group,
-    Read,
     as_json,
     flag,
     number,
     option,
+    path,
     refuse,
     running_cluster,
+    value,
 )
 from kafka_assignors._cli.output import show_result
 from kafka_assignors._common.properties import parse_properties
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_assignors.groups import Cluster
-    from kafka_assignors.history import Archive, Engine
     from kafka_assignors.history._capture import Captured
 
     Function = Callable[..., None]
@@ -79,21 +80,15 @@ class Store(NamedTuple):
     def options(self) -> dict[str, str]:
         return {} if self.store_config is None else read_store_config(self.store_config)
 
-    def open(self) -> Archive:
-        from kafka_assignors.history import Archive
+    def open(self) -> library.Archive:
+        return library.Archive(self.archive, self.options, skip_bad=self.skip_bad)
 
-        return Archive(self.archive, self.options, skip_bad=self.skip_bad)
+    def create(self) -> library.Archive:
+        return library.Archive.create(self.archive, self.options)
 
-    def create(self) -> Archive:
-        from kafka_assignors.history import Archive
-
-        return Archive.create(self.archive, self.options)
-
-    def engine(self, *, replaying: bool = False) -> Engine:
+    def engine(self, *, replaying: bool = False) -> library.Engine:
         """What works on the archive: Spark, if it is large."""
-        from kafka_assignors.history import Engine
-
-        return Engine.fitting(self.master, replaying=replaying)
+        return library.Engine.fitting(self.master, replaying=replaying)
 
 
 def _on_archive(function: Function) -> Function:
@@ -108,10 +103,8 @@ def _on_archive(function: Function) -> Function:
     name = click.argument(
         "archive", type=FILE, help="the archive's folder, or its URI: s3://, gs://, abfss://"
     )
-    config = option(
+    config = path(
         "--store-config",
-        type=PATH,
-        metavar="FILE",
         help="properties of the store, such as AWS_ENDPOINT_URL=...; they come before the environment's",
     )
     master = option(
@@ -132,8 +125,8 @@ def _selection(function: Function) -> Function:
             refuse(f"--since {since.isoformat()} is not before --until {until.isoformat()}")
         function(selection={"since": since, "until": until, "groups": groups}, **others)
 
-    begin = option("--since", type=Read(moment), metavar="TIME", help=f"only records from then on: {_WHEN}")
-    end = option("--until", type=Read(moment), metavar="TIME", help="only records before then")
+    begin = value("--since", f"only records from then on: {_WHEN}", read=moment, metavar="TIME")
+    end = value("--until", "only records before then", read=moment, metavar="TIME")
     groups = option(
         "--group",
         "groups",
@@ -222,19 +215,18 @@ def capture(
 
     with cluster:  # if no broker answers, no archive is made, and nothing slow is imported
         from kafka_assignors._cli.history_text import captured_lines, show_capture
-        from kafka_assignors.history import Engine, capture
 
         given = {} if interval is None else {"interval": interval}
         try:
             with show_capture(continuous=continuous) as show:
-                done = capture(
+                done = library.capture(
                     cluster,
                     store.create(),
                     once=not continuous,
                     max_records=max_records,
                     commits=commits,
                     watch=note,
-                    engine=Engine.spark(store.master, progress=False),
+                    engine=library.Engine.spark(store.master, progress=False),
                     **given,
                 )
         except KeyboardInterrupt:
@@ -255,9 +247,8 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
     if store.master is not None:
         refuse("--master: import needs no Spark")
     from kafka_assignors._cli.history_text import imported_lines
-    from kafka_assignors.history import import_dump
 
-    done = import_dump(dump, store.create())
+    done = library.import_dump(dump, store.create())
     show_result(done, imported_lines(done), as_json=as_json)
 
 
@@ -267,22 +258,21 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
 def info(*, store: Store, selection: Mapping[str, Any], as_json: bool) -> None:
     """Show what an archive has."""
     from kafka_assignors._cli.history_text import info_lines
-    from kafka_assignors.history import info
 
     there = store.open()
-    found = info(there, **selection, engine=store.engine())
+    found = library.info(there, **selection, engine=store.engine())
     show_result(found, info_lines(str(there.where), found), as_json=as_json)
 
 
 @history.command("maintain")
 @_on_archive
-@option("--keep", type=Read(span), metavar="DAYS", help="how many days to keep: 90d, 12w (default: all)")
-@option(
+@value("--keep", "how many days to keep: 90d, 12w (default: all)", read=span, metavar="DAYS")
+@value(
     "--retention",
-    type=Read(span),
-    default=timedelta(days=7),
+    "how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+    read=span,
     metavar="TIME",
-    help="how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+    default=timedelta(days=7),
 )
 @flag("--skip-bad", "leave files that are damaged or gone as they are, and do the rest")
 @flag("--execute", "do it; else it is only shown")
@@ -298,13 +288,10 @@ def maintain(
     if keep is not None and (keep % timedelta(days=1) or not keep):
         refuse(f"--keep {keep} is not whole days")
     from kafka_assignors._cli.history_text import maintenance_lines
-    from kafka_assignors.history import maintain, plan_maintenance
 
     there = store.open()
-    plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
-    bad = []
-    if execute:
-        bad = maintain(there, plan, engine=store.engine())
+    plan = library.plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
+    bad = library.maintain(there, plan, engine=store.engine()) if execute else []
     result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
     show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
 
@@ -316,9 +303,8 @@ def maintain(
 def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: bool) -> None:
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
-    from kafka_assignors.history import make_tables
 
-    counts = make_tables(store.open(), out, **selection, options=store.options, engine=store.engine())
+    counts = library.make_tables(store.open(), out, **selection, options=store.options, engine=store.engine())
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
 
@@ -334,9 +320,8 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: boo
 def metrics(*, store: Store, out: str | None, selection: Mapping[str, Any], as_json: bool) -> None:
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
-    from kafka_assignors.history import metrics
 
-    found = metrics(store.open(), out, **selection, options=store.options, engine=store.engine())
+    found = library.metrics(store.open(), out, **selection, options=store.options, engine=store.engine())
     show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
 
@@ -353,10 +338,9 @@ def what_if(
 ) -> None:
     """Replay groups' histories with other assignors and settings."""
     from kafka_assignors._cli.history_text import what_if_lines
-    from kafka_assignors.history import what_if
 
     there = store.open()
-    rows = what_if(there, **replayed, **selection, engine=store.engine(replaying=True))
+    rows = library.what_if(there, **replayed, **selection, engine=store.engine(replaying=True))
     show_result(rows, what_if_lines(rows, selection["since"]), as_json=as_json)
 
 
@@ -378,12 +362,10 @@ def report(
     """Write a page on groups' histories, to be opened in a browser."""
     if no_what_if and replayed:
         refuse("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
-    from kafka_assignors.history import report_archive
-
     there = store.open()
     wanted: Mapping[str, Any] = {"assignors": ()} if no_what_if else replayed
     engine = store.engine(replaying=not no_what_if)
-    done = report_archive(there, page, **wanted, **selection, engine=engine)
+    done = library.report_archive(there, page, **wanted, **selection, engine=engine)
     lines = [f"{done.page}: {done.bytes:,} bytes, to be opened in a browser"]
     show_result(done, lines, as_json=as_json)
 

@@ -174,7 +174,7 @@ def count_lines(counts: Counts) -> Iterator[str]:
         *([f"  {name}", f"{count:,}", "kept"] for name, count in counts.kept.most_common()),
         *([f"  {name}", f"{count:,}", "counted only"] for name, count in counts.counted.most_common()),
     ]
-    yield from table(rows, left=(0, 2)) if rows else ()
+    yield from table(rows, left=(0, 2))
 
 
 def what_if_lines(rows: Iterable[WhatIf], asked: datetime | None = None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from glob import escape
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import generations, lag_cell, lag_lines, wrapped
-from kafka_assignors._cli.output import count, joined
+from kafka_assignors._cli.output import count, joined, show
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.words import first_of
 from kafka_assignors.groups import list_groups
@@ -43,7 +43,7 @@ def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:
                 print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
                 if now is not None and not as_json:
                     members = "? members" if now.members is None else count(now.members, "member")
-                    print(joined([f"now: {now.state}, {members}", *now_lines(now)]), flush=True)
+                    show(joined([f"now: {now.state}, {members}", *now_lines(now)]))
 
             show_rebalances(watch_group(cluster, group, ready=begin), as_json=as_json, look=look)
     except KeyboardInterrupt:
@@ -53,7 +53,7 @@ def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:
 def show_rebalances(
     rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], GroupStatus | None] = lambda: None
 ) -> None:
-    """Print each as it comes, with what the group is like then; as JSON one on a line.
+    """Print each as it comes, with what the group is like then, until nobody reads; as JSON one on a line.
 
     `look` says what the group is like now; None if it is gone.
     """
@@ -62,12 +62,11 @@ def show_rebalances(
         if as_json:
             lag = None if now is None or now.lag is None else now.lag.to_json()
             status = {"lag": lag, "unowned": None if now is None else now.unowned}
-            print(
-                json.dumps({**rebalance.row(), "quiet": rebalance.quiet, **status}, default=str), flush=True
-            )
+            text = json.dumps({**rebalance.row(), "quiet": rebalance.quiet, **status}, default=str)
         else:
-            lines = [*watched_lines(rebalance), *([] if now is None else now_lines(now))]
-            print(joined(lines), flush=True)
+            text = joined([*watched_lines(rebalance), *([] if now is None else now_lines(now))])
+        if not show(text):
+            return
 
 
 def watched_lines(rebalance: Rebalance) -> Iterator[str]:

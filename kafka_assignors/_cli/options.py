@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
+from kafka_assignors import groups
 from kafka_assignors._cli.arguments import positive
 from kafka_assignors._cli.errors import ended
 from kafka_assignors._common.errors import KafkaAssignorsError
@@ -106,22 +107,22 @@ class Option(click.Option):
 
 
 option: Final = partial(click.option, cls=Option)
+path: Final = partial(option, type=PATH, metavar="FILE")
 
 
 def refuse(message: str) -> NoReturn:
     raise click.UsageError(message, click.get_current_context())
 
 
-def number(
-    name: str,
-    text: str | None = None,
-    *,
-    read: Callable[[str], int] = positive,
-    metavar: str = "N",
-    **settings: Any,
+def value(
+    name: str, text: str | None = None, *, read: Callable[[str], Any], metavar: str, **settings: Any
 ) -> Callable[[_Function], _Function]:
-    """An option that is a whole number, by default from 1 on."""
+    """An option that a function reads; see `Read`."""
     return option(name, type=Read(read), metavar=metavar, help=text, **settings)
+
+
+number: Final = partial(value, read=positive, metavar="N")
+"""An option that is a whole number, by default from 1 on."""
 
 
 def flag(name: str, text: str, **settings: Any) -> Callable[[_Function], _Function]:
@@ -139,10 +140,8 @@ def servers(text: str = "a running Kafka", **settings: Any) -> Callable[[_Functi
 
 def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Function], _Function]:
     """The options that name a running cluster: the function gets it as `cluster`, None if it is not named."""
-    config = option(
+    config = path(
         "--command-config",
-        type=PATH,
-        metavar="FILE",
         help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
         **settings,
     )
@@ -154,9 +153,8 @@ def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Fun
                 if command_config is not None:
                     refuse("--command-config needs --bootstrap-server")
                 return function(cluster=None, **others)
-            from kafka_assignors.groups import Cluster  # noqa: PLC0415 - slow to import
-
-            return function(cluster=Cluster(bootstrap_servers, command_config=command_config), **others)
+            cluster = groups.Cluster(bootstrap_servers, command_config=command_config)
+            return function(cluster=cluster, **others)
 
         return servers(required=required, **settings)(config(run))
 

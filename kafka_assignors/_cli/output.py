@@ -66,13 +66,15 @@ def _wrapped(line: str) -> list[str]:
     return filled(prose, indent, f"{indent}  ")
 
 
-def show(text: str) -> None:
-    """Print, also into a pipe that somebody like `head` closes early."""
+def show(text: str) -> bool:
+    """Print, also into a pipe that somebody like `head` closes early; whether somebody reads on."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
         # Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def show_json(result: Any) -> None:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors import placement as library
-from kafka_assignors._cli.arguments import data_size, whole
+from kafka_assignors._cli.arguments import data_size, up_to, whole
 from kafka_assignors._cli.options import (
-    PATH,
     Group,
-    Read,
     as_json,
     flag,
     number,
     option,
+    path,
     refuse,
     running_cluster,
+    value,
 )
 from kafka_assignors._cli.output import joined, show, show_result
 from kafka_assignors._common.escaping import block, escaped
@@ -61,10 +61,7 @@ _PACE: Final = "How gently"
 _ONLY_SHOWN: Final = "nothing is changed: --execute does it"
 
 
-def _broker(text: str) -> int:
-    if (broker := whole(text)) > HIGHEST_ID:
-        raise ValueError(f"broker ids are at most {HIGHEST_ID}, not {broker}")
-    return broker
+_broker: Final = up_to(HIGHEST_ID, "broker ids")
 
 
 def _ids(text: str) -> list[int]:
@@ -72,8 +69,11 @@ def _ids(text: str) -> list[int]:
 
 
 def _racks(text: str) -> dict[int, str | None]:
-    entries = (entry.strip().partition("=") for entry in text.split(","))
-    return {_broker(broker): rack or None for broker, _, rack in entries}
+    entries = [entry.strip().partition("=") for entry in text.split(",")]
+    racks = {_broker(broker): rack or None for broker, _, rack in entries}
+    if len(racks) < len(entries):
+        raise ValueError(f"{text!r} names a broker twice")
+    return racks
 
 
 def _config(text: str) -> tuple[str, str]:
@@ -108,19 +108,13 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
             refuse("--check needs --bootstrap-server: files do not show which brokers are up")
         return function(source=partial(library.Placements.read, placements, brokers), **others)
 
-    files = option(
-        "--placements",
-        type=PATH,
-        metavar="FILE",
-        section=_CLUSTER,
-        help="placements instead: Kafka's reassignment JSON",
-    )
-    known = option(
+    files = path("--placements", section=_CLUSTER, help="placements instead: Kafka's reassignment JSON")
+    known = value(
         "--brokers",
-        type=Read(_racks),
+        "with --placements: the brokers and their racks (default: those that the file names)",
+        read=_racks,
         metavar="ID[=RACK][,...]",
         section=_CLUSTER,
-        help="with --placements: the brokers and their racks (default: those that the file names)",
     )
     return running_cluster(required=False, section=_CLUSTER)(files(known(run)))
 
@@ -168,13 +162,7 @@ def placement() -> None:
     metavar="A:B,C:D,...",
     help="instead of a generator: the brokers of each partition, the preferred leader first",
 )
-@option(
-    "--config",
-    multiple=True,
-    type=Read(_config),
-    metavar="NAME=VALUE",
-    help="a setting of the topic; repeatable",
-)
+@value("--config", "a setting of the topic; repeatable", read=_config, metavar="NAME=VALUE", multiple=True)
 @flag(
     "--allow-fenced",
     "let fenced brokers have replicas, if the others are too few or --replica-assignment says so",
@@ -222,7 +210,7 @@ def create(
     default=1,
 )
 @flag("--partitions", "list all partitions, however many")
-@option("--draw", type=PATH, metavar="FILE", help="draw brokers by rack: .png, .svg, .pdf")
+@path("--draw", help="draw brokers by rack: .png, .svg, .pdf")
 @flag("--check", "exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica")
 def describe(
     *,
@@ -283,45 +271,33 @@ def expand(*, source: Source, topic: str, partitions: int, as_json: bool, **how:
 @_on_cluster
 @as_json()
 @_TOPICS
-@option(
+@value(
     "--to-brokers",
-    type=Read(_ids),
+    "the brokers that may have replicas (default: all)",
+    read=_ids,
     metavar="ID[,...]",
     section=_TARGET,
-    help="the brokers that may have replicas (default: all)",
 )
 @number("--replication-factor", "another than now", section=_TARGET)
 @flag("--per-topic", "balance each topic by itself (default: all together)", section=_TARGET)
 @_RACKS_IGNORED
 @flag("--count-replicas", "move the fewest replicas; else the fewest bytes if known", section=_TARGET)
-@option(
-    "--file",
-    type=PATH,
-    metavar="FILE",
-    section=_TARGET,
-    help="instead: what a file says, Kafka's reassignment JSON",
-)
-@option("--output", type=PATH, metavar="FILE", help="write the plan, Kafka's reassignment JSON")
-@option("--rollback", type=PATH, metavar="FILE", help="write the placements as they are, in the same format")
+@path("--file", section=_TARGET, help="instead: what a file says, Kafka's reassignment JSON")
+@path("--output", help="write the plan, Kafka's reassignment JSON")
+@path("--rollback", help="write the placements as they are, in the same format")
 @flag(
     "--allow-fenced",
     "count fenced brokers as up: they keep replicas and get new ones, once they are started",
 )
 @flag("--execute", "do it; else it is only shown")
-@option(
+@value(
     "--throttle",
-    type=Read(data_size),
+    "per second, what each broker may send and may get for it: 10MiB; removed in the end",
+    read=data_size,
     metavar="BYTES",
     section=_PACE,
-    help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
 )
-@option(
-    "--no-throttle",
-    "unthrottled",
-    is_flag=True,
-    section=_PACE,
-    help="as fast as brokers can; to be said from 1 GiB on",
-)
+@flag("--no-throttle", "as fast as brokers can; to be said from 1 GiB on", section=_PACE)
 @number("--at-once", "partitions to move at once (default: 10)", default=10, section=_PACE)
 @number(
     "--stalled-after",
@@ -339,7 +315,7 @@ def reassign(
     rollback: Path | None,
     execute: bool,
     throttle: int | None,
-    unthrottled: bool,
+    no_throttle: bool,
     at_once: int,
     stalled_after: int,
     **wanted: Any,
@@ -348,7 +324,7 @@ def reassign(
     planned = ("topics", "to_brokers", "replication_factor", "per_topic", "count_replicas")
     if file is not None and any(wanted[name] for name in planned):
         refuse("--file has the plan already: leave out topics and the options of planning")
-    if throttle is not None and unthrottled:
+    if throttle is not None and no_throttle:
         refuse("give either --throttle or --no-throttle")
     from kafka_assignors._cli.placement_text import internal_left, plan_lines
 
@@ -367,10 +343,10 @@ def reassign(
         if output is not None:
             write_whole(output, f"{library.Placements(plan.after).text}\n")
         if not as_json:
-            show(joined(plan_lines(plan, throttle, asks=not (execute or throttle or unthrottled))))
+            show(joined(plan_lines(plan, throttle, asks=not (execute or throttle or no_throttle))))
         if execute and isinstance(opened, library.Cluster):
             pacing = library.Pacing(
-                throttle=throttle, unthrottled=unthrottled, at_once=at_once, stalled_after=stalled_after
+                throttle=throttle, unthrottled=no_throttle, at_once=at_once, stalled_after=stalled_after
             )
             done = _move(opened, plan, pacing)
         else:

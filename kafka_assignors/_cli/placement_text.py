@@ -121,8 +121,9 @@ def _listed(partitions: Sequence[tuple[str, int]], before: int) -> str:
     if not sys.stdout.isatty():
         return named(partitions)
     room = screen_width() - before
-    counts = range(min(len(partitions), SHOWN), 1, -1)
-    return named(partitions, next((most for most in counts if len(named(partitions, most)) <= room), 1))
+    names = [f"{topic}-{partition}" for topic, partition in partitions]
+    counts = range(min(len(names), SHOWN), 1, -1)
+    return first_of(names, next((most for most in counts if len(first_of(names, most)) <= room), 1))
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kafka_assignors import groups as library
 from kafka_assignors._cli.arguments import whole
 from kafka_assignors._cli.options import FILE, Command, as_json, flag, number, option, refuse
 from kafka_assignors._cli.output import screen_width, show_result
@@ -76,9 +77,8 @@ def plan(*, file: str, check: bool, assignments: bool, as_json: bool, **options:
     if check and options["assignor"] == PLANNED[-1]:
         refuse(f"--check needs a certificate; {PLANNED[-1]} has a bound in its notes")
     from kafka_assignors._cli.plan_text import lines
-    from kafka_assignors.groups import plan, read_group
 
-    planned = plan(read_group(file, cooperative=options["cooperative"]), **options)
+    planned = library.plan(library.read_group(file, cooperative=options["cooperative"]), **options)
     shown = lines(planned, assignments=assignments, width=screen_width())
     show_result(planned, shown, as_json=as_json)
     return 1 if check and not planned.optimal else 0

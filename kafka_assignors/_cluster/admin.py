@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
@@ -137,7 +137,7 @@ class Admin:
     def _connect(self, known: Sequence[str] = ()) -> KafkaAdminClient:
         reached = _reach([*dict.fromkeys([*self._named, *known])], self.settings)
         if reached.missed.keys() - self._warned:
-            _log.warning("left out: %s", _reasons(reached.missed.items()))
+            _log.warning("left out: %s", _reasons(reached.missed))
         self._warned |= reached.missed.keys()
         self.left_out, self._looked = reached.silent, time.monotonic()
         self.settings["bootstrap_servers"] = reached.servers
@@ -163,26 +163,33 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
     Raises ClusterError if none of the servers can be used, or no address that their brokers advertise. The
     message says what is wrong with each, and names those with the same reason together.
     """
+    hosts = {server: _address(server) for server in servers}
     if any("proxy" in name for name in settings):
         return _Reached(servers, {}, {})
-    hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
-    found = look(hosts, settings)
-    named = [(server, host, found[host].wrong) for server, host in zip(servers, hosts, strict=True)]
-    reached = [server for server, _, wrong in named if not wrong]
-    if not reached:
-        wrong_ones = _reasons((server, wrong) for server, _, wrong in named)
-        raise ClusterError(f"no broker answers at {wrong_ones or 'no address'}")
+    found = look(hosts.values(), settings)
+    wrong = {server: found[host].wrong for server, host in hosts.items() if found[host].wrong}
+    if len(wrong) == len(servers):
+        raise ClusterError(f"no broker answers at {_reasons(wrong) or 'no address'}")
     advertised = {node: address for one in found.values() for node, address in one.advertised.items()}
     silent = {node: found[address].wrong for node, address in advertised.items() if found[address].wrong}
-    brokers = {f"broker {node} as {_text(advertised[node])}": wrong for node, wrong in silent.items()}
+    brokers = {f"broker {node} as {_text(advertised[node])}": why for node, why in silent.items()}
+    reached = [server for server in servers if server not in wrong]
     if silent and len(silent) == len(advertised):
         raise ClusterError(
             f"{', '.join(reached)} can be reached, but none of the addresses that its brokers advertise:"
-            f" {_reasons(brokers.items())}; let advertised.listeners name addresses that clients can reach"
+            f" {_reasons(brokers)}; let advertised.listeners name addresses that clients can reach"
         )
-    others = {server: wrong for server, host, wrong in named if wrong and host not in advertised.values()}
+    others = {server: why for server, why in wrong.items() if hosts[server] not in advertised.values()}
     others_up = [_text(address) for node, address in advertised.items() if node not in silent]
     return _Reached([*dict.fromkeys([*reached, *others_up])], silent, {**others, **brokers})
+
+
+def _address(server: str) -> Address:
+    try:
+        ((host, port, _),) = collect_hosts([server], randomize=False)
+    except ValueError:
+        raise ClusterError(f"{server!r} is no address of a broker: name it as HOST:PORT") from None
+    return host, port
 
 
 def _text(address: Address) -> str:
@@ -190,9 +197,9 @@ def _text(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _reasons(found: Iterable[tuple[str, str]]) -> str:
+def _reasons(found: Mapping[str, str]) -> str:
     """What is wrong with each server, by name; a reason of several is said once, after their names."""
     names: dict[str, list[str]] = {}
-    for name, wrong in found:
+    for name, wrong in found.items():
         names.setdefault(wrong, []).append(name)
     return "; ".join(f"{', '.join(those)}: {wrong}" for wrong, those in names.items())

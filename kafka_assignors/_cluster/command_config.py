@@ -6,7 +6,6 @@ certificates must be PEM files.
 
 import math
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +37,7 @@ SETTINGS: Final = {
 """Properties that are settings of kafka-python's clients; librdkafka has all but those of stores, too,
 and another for `request.timeout.ms`."""
 
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TYPES: Final = frozenset({"ssl.keystore.type", "ssl.truststore.type"})
 _AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
 
@@ -80,8 +80,7 @@ def _setting(name: str, value: str) -> dict[str, Any]:
     if name not in SETTINGS:
         known = ", ".join(sorted([*SETTINGS, *_TYPES, "sasl.jaas.config"]))
         raise CommandConfigError(f"property {name!r} is not known: known are {known}")
-    read = _READERS.get(name, _file if name.endswith(".location") else _text)
-    settings = {SETTINGS[name]: read(name, value)}
+    settings = {SETTINGS[name]: _read(name, value)}
     # From 3.1 on kafka-python limits a whole call, too, and refuses a limit below that of a request.
     limit = KafkaAdminClient.DEFAULT_CONFIG.get(CALL_TIMEOUT, math.inf)
     if settings.get("request_timeout_ms", 0) > limit:
@@ -89,16 +88,27 @@ def _setting(name: str, value: str) -> dict[str, Any]:
     return settings
 
 
-def _text(name: str, value: str) -> str:
+def _read(name: str, value: str) -> Any:
+    """A property as a setting of kafka-python has it."""
+    match name:
+        case "request.timeout.ms":
+            if not value.isdecimal() or len(value) > _DIGITS:
+                raise CommandConfigError(f"{name} is {value!r}, not a number of up to {_DIGITS} digits")
+            return int(value)
+        case "security.protocol":
+            # kafka-python takes any other for PLAINTEXT, and would send passwords as they are.
+            if value.upper() not in _PROTOCOLS:
+                raise CommandConfigError(f"{name} is {value!r}, not {', '.join(_PROTOCOLS)}")
+            return value.upper()
+        case "ssl.endpoint.identification.algorithm":
+            if value.lower() not in {"", "none", "https"}:
+                raise CommandConfigError(f"{name} is {value!r}, not https, none or empty")
+            return value.lower() == "https"
+        case _ if name.endswith(".location"):
+            return _file(name, value)
     if not value:
         raise CommandConfigError(f"{name} has no value")
     return value
-
-
-def _number(name: str, value: str) -> int:
-    if not value.isdecimal() or len(value) > _DIGITS:
-        raise CommandConfigError(f"{name} is {value!r}, not a number of up to {_DIGITS} digits")
-    return int(value)
 
 
 def _jaas(name: str, value: str) -> dict[str, Any]:
@@ -128,16 +138,3 @@ def _file(name: str, value: str) -> str:
     if not Path(value).is_file():
         raise CommandConfigError(f"{name} is {value!r}: there is no such file")
     return value
-
-
-def _identification(name: str, value: str) -> bool:
-    if value not in {"", "none", "https"}:
-        raise CommandConfigError(f"{name} is {value!r}, not https, none or empty")
-    return value == "https"
-
-
-_READERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
-    "request.timeout.ms": _number,
-    "ssl.endpoint.identification.algorithm": _identification,
-}
-"""How to read what is neither text nor a file."""

@@ -165,8 +165,7 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
         return OffsetFetchRequest(groups=groups, min_version=_MANY_OFFSETS, max_version=_MANY_OFFSETS)
 
     found = _described(admin, group_ids, many, read)
-    unknown = (group_id for group_id, its in found.items() if isinstance(its, Refused) and its.unknown)
-    return found | {group_id: {} for group_id in unknown}
+    return found | {one: {} for one, its in found.items() if isinstance(its, Refused) and its.unknown}
 
 
 def read_topics(admin: Admin, topics: list[str] | None = None) -> Leaders:
@@ -219,15 +218,11 @@ def _ask_leader(
     client: KafkaAdminClient, leader: int, wanted: Mapping[str, Collection[int]]
 ) -> dict[Partition, Extent]:
     topic = ListOffsetsRequest.ListOffsetsTopic
+    asked = topic.ListOffsetsPartition
 
     def offsets(which: int) -> dict[Partition, int]:
         topics = [
-            topic(
-                name=name,
-                partitions=[
-                    topic.ListOffsetsPartition(partition_index=one, timestamp=which) for one in sorted(ids)
-                ],
-            )
+            topic(name=name, partitions=[asked(partition_index=one, timestamp=which) for one in sorted(ids)])
             for name, ids in wanted.items()
         ]
         request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)

@@ -35,6 +35,8 @@ from kafka_assignors._cluster.requests import ssl_context
 REACHED_SECONDS: Final = 3.0
 """What all of it may take: a command should answer within five, also beside a server that hangs."""
 
+_SOON: Final = f"within {REACHED_SECONDS:.0f} s"
+_ENOUGH: Final = 1.0  # seconds: with less, a broker that is far would be taken for one that hangs
 _AT_ONCE: Final = 64  # connections
 _METADATA: Final = 3  # the request that brokers answer, and controllers do not
 _ILLEGAL_SASL_STATE: Final = 34
@@ -44,6 +46,8 @@ _LONGEST: Final = 100_000_000  # bytes that a broker accepts; longer answers are
 _NO_BROKER: Final = "what answers there is no Kafka broker (a wrong port)"
 _PLAIN_HINT: Final = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the port that speaks TLS"
 _TLS_HINT: Final = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
+_NO_RESPONSE: Final = (OSError, ValueError, TypeError, LookupError, struct.error)
+"""What may be raised by a response that does not come, or is none of Kafka's: as null in place of a list."""
 
 
 Address = tuple[str, int]
@@ -53,8 +57,7 @@ Address = tuple[str, int]
 class Found(NamedTuple):
     """What was found out about a server: what is `wrong`, for people, or "" if it can be used.
 
-    `advertised` has, by node id, the address that each broker advertises, by this server's word. It is empty
-    if it was not asked.
+    `advertised` has the address of each broker by its node id, by this server's word, if it was asked.
     """
 
     wrong: str = ""
@@ -66,7 +69,7 @@ class _Wrong(Exception):  # noqa: N818 - caught here
 
 
 def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Address, Found]:
-    """Find out whether each address can be used, and each that the brokers there advertise."""
+    """Find out whether addresses, and those that brokers advertise there, can be used, if time allows."""
     end = time.monotonic() + REACHED_SECONDS
     found: dict[Address, Found] = {}
     asked: dict[Future[Found], Address] = {}
@@ -86,11 +89,14 @@ class _Server:
 
     def __init__(self, address: Address, settings: Mapping[str, Any], end: float) -> None:
         self.address, self.settings, self.end = address, settings, end
-        protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
-        self.encrypted, self.sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+        protocol = settings.get("security_protocol")
+        self.encrypted = protocol in {"SSL", "SASL_SSL"}
+        self.sasl = protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
         self.mechanism = str(settings.get("sasl_mechanism") or "PLAIN")
 
     def look(self) -> Found:
+        if self.end - time.monotonic() < _ENOUGH:
+            return Found()  # of many, or of some that are far: nothing is known to be wrong with it
         try:
             with self.connect() as plain, self.encrypt(plain) if self.encrypted else plain as connection:
                 return Found(advertised=self.ask(connection))
@@ -100,14 +106,12 @@ class _Server:
     def connect(self) -> socket.socket:
         try:
             return socket.create_connection(self.address, _left(self.end))
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):  # of labels that are empty or too long
             raise _Wrong(f"no host has the name {self.address[0]}") from None
         except ConnectionRefusedError:
             raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
         except TimeoutError:
-            raise _Wrong(
-                f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)"
-            ) from None
+            raise _Wrong(f"no answer {_SOON} (a wrong address, or a firewall)") from None
         except ConnectionResetError:  # if it resets a connection that it has just accepted
             raise _Wrong(_NO_BROKER) from None
         except OSError as error:
@@ -127,7 +131,7 @@ class _Server:
                 " (ssl.truststore.location, or ssl.ca.location), or the host that the certificate is for"
             ) from error
         except TimeoutError:
-            raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
+            raise _Wrong(f"no answer to TLS {_SOON}: {_PLAIN_HINT}") from None
         except OSError:
             wrong = f"it does not speak TLS: {_PLAIN_HINT}" if self.speaks_otherwise() else _NO_BROKER
             raise _Wrong(wrong) from None
@@ -145,9 +149,9 @@ class _Server:
             if self.sasl:
                 self.authenticate(connection)
             asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, self.end)
-        except (OSError, ValueError, struct.error) as error:
+            return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
+        except _NO_RESPONSE as error:
             raise _Wrong(self.why_no_answer(error)) from error
-        return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
 
     def check_sasl(self, shaken: Any) -> None:
         offered = ", ".join(shaken.mechanisms)
@@ -189,12 +193,12 @@ class _Server:
         if not self.encrypted and self.speaks_otherwise():
             return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
         if isinstance(error, TimeoutError):
-            return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
+            return f"it does not answer {_SOON} (a wrong port, or a broker that hangs)"
         return _NO_BROKER
 
     def speaks_otherwise(self) -> bool:
         """Whether it speaks plain text where TLS was tried, or TLS, whoever's certificate it is."""
-        with suppress(OSError, ValueError, struct.error, _Wrong), self.connect() as plain:
+        with suppress(*_NO_RESPONSE, _Wrong), self.connect() as plain:
             if self.encrypted:
                 exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
                 return True
@@ -208,10 +212,7 @@ class _Server:
 
 
 def exchange(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
-    """Send a request and read its response.
-
-    Raises OSError if no response came, ValueError if what came is none.
-    """
+    """Send a request and read its response; raises one of `_NO_RESPONSE` if there is none."""
     request.API_VERSION = version
     request.with_header(1, "kafka-assignors")
     connection.settimeout(_left(end))

@@ -1,6 +1,6 @@
 """New partitions for a topic, placed as the ones that it has."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from kafka_assignors._cluster.handle import Cluster
@@ -59,7 +59,8 @@ def expand(
     with opened(source, rack_aware=rack_aware) as cluster:
         if topic not in cluster.topics:
             if cluster.admin is not None:
-                live.read_topics(cluster.admin, [topic])  # raises if it is only hidden
+                live.read_topics(cluster.admin, [topic])  # raises if there is none, or it is hidden
+                raise PlacementError(f"{topic} is internal: Kafka relies on the number of its partitions")
             raise PlacementError(f"there is no topic {topic!r}")
         present = cluster.topics[topic]
         if partitions <= len(present):
@@ -67,57 +68,51 @@ def expand(
                 f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
                 f" --partitions is {partitions}"
             )
-        count = partitions - len(present)
-        placed = _place(cluster.topics, topic, count, cluster.racks, keep_pattern=not balanced)
-        if cluster.admin is None or not execute:
-            return placed
-        live.add_partitions(cluster.admin, topic, present, placed.added)
-        return replace(placed, executed=True)
+        racks = cluster.brokers.up
+        how, why, added = _place(cluster.topics, topic, partitions, racks, keep_pattern=not balanced)
+        admin = cluster.admin if execute else None
+        if admin is not None:
+            live.add_partitions(admin, topic, partitions, added)
+    return ExpandedTopic(admin is not None, how, why, added)
 
 
-def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern: bool) -> ExpandedTopic:
+def _place(
+    topics: Topics, topic: str, partitions: int, racks: Racks, *, keep_pattern: bool
+) -> tuple[How, str, dict[int, list[int]]]:
+    """What places the new partitions, why, and where."""
     present = topics[topic]
-    found = infer(present, racks=racks)
-    first = max(present) + 1
+    new = range(max(present) + 1, max(present) + 1 + partitions - len(present))
+    factor = len(present[min(present)])  # as Kafka takes it; one that is being reassigned has more replicas
     why = "its pattern is not to be kept"
     if keep_pattern:
-        fit = next((fit for fit in found.fits if fit.generator != "striped"), None)
+        fits = infer(present, racks=racks).fits
+        fit = next((fit for fit in fits if fit.generator != "striped"), None)
         if fit is None:
             why = "no generator with a start index and a shift fits it"
         elif gone := sorted({*fit.brokers} - racks.keys()):
             why = f"its pattern goes over broker {', '.join(map(str, gone))}, which is not up"
         else:
-            return _continue(fit, len(present[min(present)]), first, count, racks)
-    factor = len(present[max(present)])
+            return _continue(fit, factor, new, racks)
     # What there is stays and counts as load; the new partitions are a topic beside it.
-    new: dict[int, list[int]] = {partition: [] for partition in range(first, first + count)}
-    plan = plan_moves({**topics, "": new}, racks, replication_factor=factor, fixed=topics)
-    return ExpandedTopic(executed=False, how="balanced", why=why, added=plan.after[""])
+    wanted: Topics = {**topics, "": {partition: [] for partition in new}}
+    plan = plan_moves(wanted, racks, replication_factor=factor, fixed=topics)
+    return "balanced", why, plan.after[""]
 
 
-def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> ExpandedTopic:
+def _continue(fit: Fit, factor: int, new: range, racks: Racks) -> tuple[How, str, dict[int, list[int]]]:
     """Go on with the last step of a pattern."""
     step = fit.steps[-1]
     shift = step.shift
     assert shift is not None  # noqa: S101 - for the type checker: only the striped generator has none
-    # By position, the next number is how many there are.
-    number = sum(one.partitions for one in fit.steps) if fit.by_position else first
     aware = fit.generator == "rack-aware"
-    ring = BrokerRing(fit.brokers, factor, racks if aware else None)
-    size = len(fit.brokers)
+    ring = BrokerRing({broker: racks[broker] if aware else None for broker in fit.brokers}, factor)
     why = f"start index {step.start_index}, shift {shift} continues"
     if left_out := sorted(racks.keys() - {*fit.brokers}):
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
-    return ExpandedTopic(
-        executed=False,
-        how="rack-aware" if aware else "rack-unaware",
-        why=why,
-        added={
-            first + more: ring.replicas(
-                number + more,
-                step.start_index,
-                shift_at(number + more, step.first_partition, shift, size),
-            )
-            for more in range(count)
-        },
-    )
+    # By position, the next number is how many there are.
+    first = sum(one.partitions for one in fit.steps) if fit.by_position else new[0]
+    added = {}
+    for number, partition in enumerate(new, first):
+        now = shift_at(number, step.first_partition, shift, len(fit.brokers))
+        added[partition] = ring.replicas(number, step.start_index, now)
+    return "rack-aware" if aware else "rack-unaware", why, added

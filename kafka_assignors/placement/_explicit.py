@@ -53,9 +53,8 @@ def check_placement(
     first = min(placement)
     if first < 0:
         raise PlacementError(f"partition {first} cannot be: ids are 0 or more")
-    known = None if brokers is None else frozenset(brokers)
     for partition, replicas in sorted(placement.items()):
-        _check_replicas(f"partition {partition}: '{_entry(replicas)}'", replicas, known)
+        _check_replicas(f"partition {partition}: '{_entry(replicas)}'", replicas, brokers)
         if not mixed and len(replicas) != len(placement[first]):
             raise PlacementError(
                 f"partition {partition}: '{_entry(replicas)}' has a replication factor of {len(replicas)}, "
@@ -63,7 +62,7 @@ def check_placement(
             )
 
 
-def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] | None) -> None:
+def _check_replicas(entry: str, replicas: Sequence[int], known: Collection[int] | None) -> None:
     if not replicas:
         raise PlacementError(f"{entry} has no replica: name at least one broker")
     seen: set[int] = set()

@@ -7,7 +7,6 @@ alternates over the racks, and a rack with a replica is skipped as long as anoth
 """
 
 import math
-from collections.abc import Sequence
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
@@ -49,11 +48,7 @@ def place_rack_aware(
     given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
     check_request(partitions, replication_factor, racks, **given)
     check_racks(racks)
-    ring = (
-        BrokerRing(sorted(racks), replication_factor)
-        if all(rack is None for rack in racks.values())
-        else BrokerRing(alternate(racks), replication_factor, racks)
-    )
+    ring = BrokerRing(racks, replication_factor)
     size = len(racks)
     if start_index is None:
         random = JavaRandom(seed)
@@ -70,9 +65,8 @@ def place_rack_aware(
 def alternate(racks: Racks) -> list[int]:
     """The brokers in turn from each rack: racks in Java's order of strings, brokers of a rack by id.
 
-    A rack that has run out of brokers is left out of the turns that follow.
+    A rack that has run out of brokers is left out of the turns that follow. Without racks it is by id.
     """
-    check_racks(racks)
     brokers_of: dict[str, list[int]] = {}
     for broker, rack in sorted(racks.items()):
         brokers_of.setdefault(rack or "", []).append(broker)
@@ -92,12 +86,12 @@ class BrokerRing:
     Shifts that differ by a multiple of `modulus` give the same.
     """
 
-    def __init__(self, brokers: Sequence[int], replication_factor: int, racks: Racks | None = None) -> None:
-        self.brokers = brokers
+    def __init__(self, racks: Racks, replication_factor: int) -> None:
+        self.brokers = alternate(racks)
         self._replication_factor = replication_factor
-        self._rack_of = [None if racks is None else racks[broker] for broker in brokers]
+        self._rack_of = [racks[broker] for broker in self.brokers]
         self._rack_count = len({*self._rack_of})
-        others = max(1, len(brokers) - 1)
+        others = max(1, len(racks) - 1)
         # What counts is the shift times the number of racks.
         self.modulus = others // math.gcd(self._rack_count, others)
 

@@ -8,11 +8,11 @@ from kafka import TopicPartition
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import Cluster, connect
-from kafka_assignors._common.words import are, named, size
+from kafka_assignors._common.words import are, first_of, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.reassign import Pacing
-from kafka_assignors.placement._cluster.source import Opened, Topics, holders, opened
+from kafka_assignors.placement._cluster.source import Opened, Topics, opened
 from kafka_assignors.placement._cluster.stall import Reason, reasons
 from kafka_assignors.placement._cluster.throttle import (
     Throttles,
@@ -21,7 +21,7 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_left,
 )
 from kafka_assignors.placement._explicit import check_placements
-from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks, holders
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.placement._quality import TopicPartitions
@@ -141,12 +141,12 @@ def plan_reassignment(
     logs = sizes = left = None
     with opened(source, [*(target or topics)], moving=True, rack_aware=rack_aware) as cluster:
         if cluster.admin is not None:
-            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            logs = read_logs(cluster.admin, cluster.topics, cluster.brokers.up)
             sizes = logs.largest(cluster.topics)
             if to_brokers and not topics:
                 left = _internal_left(cluster, to_brokers)
     if allow_fenced:
-        cluster = cluster._replace(racks=cluster.all_racks, down={})
+        cluster = cluster._replace(brokers=live.Brokers(cluster.brokers.all, {}))
     if target is not None:
         plan, after = _given(cluster, target, sizes)
     else:
@@ -162,10 +162,10 @@ def plan_reassignment(
         there=there,
         elsewhere=elsewhere,
         unknown=() if logs is None else logs.unknown((move.topic, move.partition) for move in plan.moves),
-        fenced=tuple(sorted(cluster.down)),
+        fenced=tuple(sorted(cluster.brokers.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
         internal_left=left or {},
-        racks=cluster.racks,
+        racks=cluster.brokers.up,
         allow_fenced=allow_fenced,
     )
 
@@ -328,7 +328,7 @@ def _compared(cluster: Opened, after: Topics) -> tuple[TopicPartitions, TopicPar
     """Partitions of a plan that are under way: to where it has them, and to other brokers."""
     planned = _under_way(cluster, after)
     there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
-    return _pairs(there), _pairs(tp for tp in planned if tp not in there)
+    return _pairs(there), _pairs(sorted({*planned} - {*there}))
 
 
 def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:
@@ -350,9 +350,10 @@ def _given(
         present = cluster.topics[topic]
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
-        check_placements({topic: placement}, [*cluster.racks, *cluster.down, *holders(present)])
-    brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
-    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes), named
+        check_placements({topic: placement}, cluster.brokers.all.keys() | holders(present))
+    up = cluster.brokers.up
+    brokers = sorted(up.keys() | holders(*after.values()))
+    return moves_between(cluster.topics, after, up, brokers=brokers, sizes=sizes), named
 
 
 def _best(
@@ -363,11 +364,15 @@ def _best(
     *,
     per_topic: bool,
 ) -> MovePlan:
-    if fenced := cluster.down.keys() & {*(to_brokers or ())}:
+    wanted, known = {*(to_brokers or ())}, cluster.brokers.all
+    if unknown := wanted - known.keys():
+        there = first_of(sorted(known), 10)
+        raise PlacementError(f"--to-brokers: {are(unknown)} not known: there are {there}")
+    if fenced := wanted & cluster.brokers.down.keys():
         raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
     return plan_moves(
         cluster.topics,
-        cluster.racks,
+        cluster.brokers.up,
         replication_factor=replication_factor,
         sizes=sizes,
         brokers=to_brokers,
@@ -380,8 +385,8 @@ def _internal_left(cluster: Opened, to_brokers: Collection[int]) -> dict[str, tu
     """The internal topics with replicas on brokers that are to have none, and these brokers."""
     begun = live.by_topic({tp: move.target for tp, move in cluster.moving.items()})
     found = {
-        topic: holders({**live.replicas_of(states), **begun.get(topic, {})}) - {*to_brokers}
-        for topic, states in cluster.states.items()
+        topic: holders({**placement, **begun.get(topic, {})}) - {*to_brokers}
+        for topic, placement in live.placed(cluster.states).items()
         if topic not in cluster.topics
     }
     return {topic: tuple(sorted(brokers)) for topic, brokers in found.items() if brokers}

@@ -48,7 +48,7 @@ def draw(quality: Quality, path: Path | str, *, title: str = "") -> Path:
     height = 1.2 + 2 * _CELL[1] * len(rows)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "placement", "font.size": 8}):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-        figure.suptitle(escaped(title), fontsize=10, color=_INK)
+        figure.suptitle(escaped(title), fontsize=10, color=_INK, parse_math=False)
         for axes, what in zip(figure.subplots(2, 1), ("replicas", "leaders"), strict=True):
             _draw_panel(axes, rows, what)
         if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
@@ -80,7 +80,7 @@ def _draw_panel(axes: Axes, rows: list[tuple[str, list[BrokerLoad]]], what: str)
     colours = mpl.colormaps["Blues"]
     axes.set(xlim=(0, max(len(row) for _, row in rows)), ylim=(len(rows), 0), frame_on=False, xticks=[])
     names = [name if len(name) <= _NAME else f"{name[: _NAME - 1]}…" for name, _ in rows]
-    axes.set_yticks([y + 0.5 for y in range(len(rows))], names)
+    axes.set_yticks([y + 0.5 for y in range(len(rows))], names, parse_math=False)
     axes.tick_params(length=0, labelcolor=_INK)
     axes.set_title(f"{what}: {min(loads)} to {max(loads)} on a broker", loc="left", fontsize=8, color=_INK)
     for y, (_, row) in enumerate(rows):

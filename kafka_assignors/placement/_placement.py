@@ -12,6 +12,11 @@ Racks = Mapping[int, str | None]
 """Broker id -> its rack, None if it has none."""
 
 
+def holders(*placements: Placement) -> set[int]:
+    """The brokers that have replicas."""
+    return {broker for placement in placements for replicas in placement.values() for broker in replicas}
+
+
 class PlacementError(KafkaAssignorsError, ValueError):
     """A placement that cannot be, or that cannot be asked for; the message names the entry and the reason."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from kafka_assignors._common.files import write_whole
+from kafka_assignors._common.files import OutputError, write_whole
 from kafka_assignors._common.tree import HIGHEST_ID, FileError, Node, describe, parse_json, read_text
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 
@@ -106,12 +106,16 @@ def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
 
     Raises:
         PlacementError: The file exists, and has other placements.
-        OSError: It cannot be written.
+        OutputError: It cannot be read or written.
     """
     text = f"{Placements(topics).text}\n"
-    if not path.exists():
+    try:
+        there = path.read_bytes() if path.is_file() else b"" if path.exists() else None
+    except OSError as error:
+        raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
+    if there is None:
         write_whole(path, text)
-    elif not path.is_file() or path.read_bytes() != text.encode():
+    elif there != text.encode():
         raise PlacementError(
             f"{path} exists, and has other placements than those of now. It may be the way back of an"
             " interrupted run: to continue that, leave out --rollback; else name another file"

@@ -7,7 +7,7 @@ rack. After as many epochs as there are unfenced brokers all orders are shuffled
 repeat.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
 from kafka_assignors._wire.java.random import JavaRandom
@@ -38,11 +38,14 @@ def place_striped(
 
 
 class BrokerList:
-    """Brokers of one rack that are handed out in turn, each at most once in an epoch."""
+    """Brokers of one rack that are handed out in turn, each at most once in an epoch.
 
-    def __init__(self, brokers: Iterable[int], offset: int = 0) -> None:
-        self._brokers = list(brokers)
-        self._offset = offset
+    Its offset is drawn; nothing is drawn for an empty one.
+    """
+
+    def __init__(self, brokers: list[int], random: JavaRandom) -> None:
+        self._brokers = brokers
+        self._offset = random.next_int(len(brokers)) if brokers else 0
         self._given = 0  # in this epoch
         self._epoch = 0
 
@@ -78,8 +81,8 @@ class RackList:
         # Java draws for the racks in the order of its hash map; they take turns in that of their names.
         for name in hash_order(brokers_of, string_hash):
             by_id = sorted(brokers_of[name])
-            self._fenced[name] = _from_drawn_offset([one for one in by_id if one in fenced], random)
-            self._unfenced[name] = _from_drawn_offset([one for one in by_id if one not in fenced], random)
+            self._fenced[name] = BrokerList([one for one in by_id if one in fenced], random)
+            self._unfenced[name] = BrokerList([one for one in by_id if one not in fenced], random)
         self._turns = sorted(
             brokers_of, key=lambda name: (name is not None, b"" if name is None else string_order(name))
         )
@@ -124,8 +127,3 @@ class RackList:
         for rack, unfenced in self._unfenced.items():
             self._fenced[rack].shuffle(self._random)
             unfenced.shuffle(self._random)
-
-
-def _from_drawn_offset(brokers: list[int], random: JavaRandom) -> BrokerList:
-    """The list with its offset drawn; nothing is drawn for an empty one."""
-    return BrokerList(brokers, random.next_int(len(brokers)) if brokers else 0)

@@ -53,13 +53,11 @@ def describe(source: Cluster | Placements, topics: Sequence[str] = (), *, min_in
     health = sizes = None
     with opened(source, topics) as cluster:
         if cluster.admin is not None:
-            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            logs = read_logs(cluster.admin, cluster.topics, cluster.brokers.up)
             sizes = logs.largest(cluster.topics)
-            brokers = live.Brokers({**cluster.racks}, {**cluster.down})
-            health = read_health(cluster.admin, cluster.states, brokers, logs)
-    quality = measure(
-        cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
-    )
+            health = read_health(cluster.admin, cluster.states, cluster.brokers, logs)
+    racks, down = cluster.brokers.all, cluster.brokers.down
+    quality = measure(cluster.topics, racks, sizes=sizes, min_insync=min_insync, down=down)
     return Description(cluster.topics, quality, health)
 
 
@@ -112,7 +110,7 @@ def create(
         brokers = live.read_brokers(admin)
         if given is not None:
             placed = {partition: [*replicas] for partition, replicas in given.items()}
-            check_placement(placed, [*brokers.up, *brokers.down])
+            check_placement(placed, brokers.all)
             live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)
         elif partitions is None or replication_factor is None:
             raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
@@ -133,7 +131,7 @@ def _generator(
     seed: int | None,
 ) -> Callable[[int, int], dict[int, list[int]]]:
     """What places so many partitions of so many replicas."""
-    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
+    racks = dict(sorted(brokers.all.items()))
     if name == "striped":
         if start_index is not None or shift is not None:
             raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
@@ -154,7 +152,7 @@ def _usable(
         up = len(brokers.up)
         raise PlacementError(
             f"{topic} is to have {replication_factor} replicas of each partition, but only"
-            f" {up} broker{'' if up == 1 else 's'} of {up + len(brokers.down)} can take them:"
+            f" {up} broker{'' if up == 1 else 's'} of {len(brokers.all)} can take them:"
             f" {are(brokers.down)} fenced. Start what is fenced, ask for fewer replicas,"
             " or say --allow-fenced"
         )
@@ -170,6 +168,6 @@ def infer(source: Cluster | Placements, topics: Sequence[str] = ()) -> dict[str,
     """
     with opened(source, topics) as cluster:
         return {
-            topic: infer_placement(placed, racks=cluster.all_racks)
+            topic: infer_placement(placed, racks=cluster.brokers.all)
             for topic, placed in cluster.topics.items()
         }

@@ -1,7 +1,6 @@
 """A cluster of three brokers as kafka-python's admin client shows it, without brokers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, Self
 
@@ -15,9 +14,8 @@ from kafka.errors import (
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_assignors._cluster import handle
 from kafka_assignors._cluster.admin import Admin, ClusterError
-from kafka_assignors.placement import _moving, _topics
-from kafka_assignors.placement._cluster import source
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     entries_of,
@@ -258,8 +256,7 @@ class ClusterAdmin(Admin):
 
 def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
     """Let commands open this cluster."""
-    for module in (_moving, _topics, source):
-        monkeypatch.setattr(module, "connect", lambda _: nullcontext(ClusterAdmin(cluster)))
+    monkeypatch.setattr(handle, "Admin", lambda *_: ClusterAdmin(cluster))
     return ClusterAdmin(cluster)
 
 

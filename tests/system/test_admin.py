@@ -3,12 +3,15 @@
 import errno
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import Any
 
 import pytest
 
@@ -47,6 +50,23 @@ def test_nothing_is_tried_without_a_server() -> None:
         Admin([])
 
 
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("h:x", "^'h:x' is no address of a broker: name it as HOST:PORT$"),
+        ("[::1", r"^'\[::1' is no address of a broker"),
+        (
+            "kafka..invalid:1",
+            r"no broker answers at kafka\.\.invalid:1: no host has the name kafka\.\.invalid$",
+        ),
+        (f"{'k' * 64}.invalid:1", "no host has the name k"),
+    ],
+)
+def test_an_address_that_cannot_be_is_an_error_in_words(server: str, said: str) -> None:
+    with pytest.raises(ClusterError, match=said):
+        Admin([server])
+
+
 class Mail(BaseRequestHandler):
     """Speaks first, as mail servers do."""
 
@@ -55,14 +75,44 @@ class Mail(BaseRequestHandler):
         self.request.recv(1000)
 
 
-@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT"])
-def test_what_is_no_broker_is_said_to_be_none(protocol: str) -> None:
-    with ThreadingTCPServer(("127.0.0.1", 0), Mail) as mail:
-        threading.Thread(target=mail.serve_forever, daemon=True).start()
-        server = f"127.0.0.1:{mail.server_address[1]}"
+def answering(*answers: bytes) -> type[BaseRequestHandler]:
+    """Answers requests so, one after the other, as a broker would answer the first ones of a client."""
+
+    class Answering(BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(ConnectionError):
+                for answer in answers:
+                    self.request.recv(1000)
+                    self.request.sendall(struct.pack(">ii", 4 + len(answer), 1) + answer)
+                self.request.recv(1000)
+
+    return Answering
+
+
+METADATA_ONLY = struct.pack(">hihhh", 0, 1, 3, 0, 4)
+SCRAM = struct.pack(">hih13s", 0, 1, 13, b"SCRAM-SHA-256")
+USER = {"sasl_mechanism": "SCRAM-SHA-256", "sasl_plain_username": "u", "sasl_plain_password": "p"}
+NO_BROKERS: dict[str, tuple[type[BaseRequestHandler], dict[str, Any]]] = {
+    **{f"mail, {one}": (Mail, {"security_protocol": one}) for one in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT")},
+    "null in place of a list": (answering(struct.pack(">hi", 0, -1)), {}),
+    "no nonce": (
+        answering(METADATA_ONLY, SCRAM, struct.pack(">hhi3s", 0, -1, 3, b"x=1")),
+        {"security_protocol": "SASL_PLAINTEXT", **USER},
+    ),
+}
+"""What answers, and the settings of the client."""
+
+
+@pytest.mark.parametrize(("answers", "settings"), NO_BROKERS.values(), ids=[*NO_BROKERS])
+def test_what_is_no_broker_is_said_to_be_none(
+    answers: type[BaseRequestHandler], settings: dict[str, Any]
+) -> None:
+    with ThreadingTCPServer(("127.0.0.1", 0), answers) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        server = f"127.0.0.1:{running.server_address[1]}"
         with pytest.raises(ClusterError) as caught:
-            Admin([server], {"security_protocol": protocol})
-        mail.shutdown()
+            Admin([server], settings)
+        running.shutdown()
     assert str(caught.value) == (
         f"no broker answers at {server}: what answers there is no Kafka broker (a wrong port)"
     )

@@ -93,6 +93,25 @@ def test_a_handler_of_somebody_else_stays(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen == [signal.SIGTERM]
 
 
+WATCHING = """
+from itertools import repeat
+from types import SimpleNamespace
+from kafka_assignors._cli.history_watch import show_rebalances
+show_rebalances(repeat(SimpleNamespace(row=dict, quiet=True)), as_json=True)
+"""
+
+
+def test_watching_ends_when_nobody_reads_on() -> None:
+    command = [sys.executable, "-c", WATCHING]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        assert json.loads(process.stdout.readline())["quiet"] is True
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     name = tmp_path / "group.json"
     name.write_text(json.dumps(large(200)), encoding="utf-8")

@@ -36,7 +36,7 @@ class Health:
         under_replicated: Those with a replica that is not in sync, which no reassignment is adding.
         under_min_isr: Those with fewer in-sync replicas than the topic's `min.insync.replicas`: nothing can
             be produced to them with `acks=all`.
-        led_by_others: Those that another broker leads than the preferred leader.
+        led_by_others: Those that the preferred leader does not lead, also if nobody does.
         reassigned: Those that are being reassigned.
         controller: Why the controller does not say what is being reassigned; empty if it does.
     """
@@ -96,7 +96,7 @@ def judge(
                     one.append((topic, partition))
     states_of: dict[int, BrokerState] = {
         broker: "no answer" if broker in logs.silent else "up" if broker in brokers.up else "fenced"
-        for broker in {*brokers.up, *brokers.down}
+        for broker in brokers.all
     }
     states_of |= dict.fromkeys(holders - states_of.keys(), "gone")
     return Health(

@@ -24,11 +24,11 @@ from kafka_assignors.placement._cluster.topics import (
     by_partition,
     by_topic,
     check_up,
+    placed,
     read_brokers,
     read_moving,
     read_states,
     read_topics,
-    replicas_of,
     wait_described,
 )
 from kafka_assignors.placement._placement import Placement, PlacementError
@@ -45,12 +45,20 @@ class Pacing:
         unthrottled: Whether more than 1 GiB may be copied without a throttle.
         at_once: How many partitions are moved at once.
         stalled_after: After how many seconds without progress to say why there is none.
+
+    Raises:
+        PlacementError: With such a `throttle`, or so many `at_once`, nothing would ever move.
     """
 
     throttle: int | None = None
     unthrottled: bool = False
     at_once: int = 10
     stalled_after: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("throttle", self.throttle), ("at_once", self.at_once)):
+            if value is not None and value < 1:
+                raise PlacementError(f"{name} is {value}: give 1 or more, or leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +83,7 @@ def reassign(
     warn: Callable[[str], None] = lambda _: None,
     allow_fenced: bool = False,
 ) -> int:
-    """Move replicas until topics are placed like this, and let preferred leaders lead.
-
-    A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
-    way is broken off. Without a throttle it continues in the cluster.
-    """
+    """See `kafka_assignors.placement.reassign`; returns how many partitions were not in their places."""
     wanted = by_partition(targets)
     present = by_partition(read_topics(admin, {*targets}))
     moving = read_moving(admin)
@@ -172,22 +176,23 @@ class _Run:
             time.sleep(LOOK_SECONDS)
 
 
-def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
     """Those of some partitions whose reassignment is under way."""
-    return sorted(tp for tp in read_moving(admin) if tp in partitions)
+    return {*partitions} & read_moving(admin).keys()
 
 
 def read_situation(admin: Admin, partitions: Collection[TopicPartition]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
-    adding = {tp: move.adding for tp, move in read_moving(admin).items() if tp in partitions}
-    topics = by_topic(adding)
-    states = read_states(admin, topics)
+    moving = {tp: move.adding for tp, move in read_moving(admin).items() if tp in partitions}
+    topics = read_states(admin, by_topic(moving), missing=True)
+    # Others were deleted meanwhile.
+    states = {tp: topics[tp.topic][tp.partition] for tp in moving if tp.partition in topics.get(tp.topic, {})}
     brokers = read_brokers(admin)
     return StallSituation(
-        adding,
-        {tp: states[tp.topic][tp.partition] for tp in adding},
+        {tp: moving[tp] for tp in states},
+        states,
         brokers,
-        read_logs(admin, topics, brokers.up),
+        read_logs(admin, by_topic(states), brokers.up),
         read_throttles(admin, brokers.up, {tp.topic for tp in partitions}),
     )
 
@@ -199,14 +204,13 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
     """
     running = under_way(admin, partitions)
     gone = NoReassignmentInProgressError, UnknownTopicOrPartitionError
-    ended = _alter(admin, dict.fromkeys(running), *gone) if running else []
-    return [tp for tp in running if tp not in ended]
+    ended = _alter(admin, dict.fromkeys(sorted(running)), *gone) if running else set()
+    return sorted(running - ended)
 
 
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     """Where partitions are now, by their topics; nothing of topics that do not exist."""
-    topics = read_states(admin, {tp.topic for tp in partitions}, missing=True)
-    return by_partition({topic: replicas_of(states) for topic, states in topics.items()})
+    return by_partition(placed(read_states(admin, {tp.topic for tp in partitions}, missing=True)))
 
 
 def _check(
@@ -230,7 +234,7 @@ def _alter(
     admin: Admin,
     replicas: Mapping[TopicPartition, list[int] | None],
     *ended: type[KafkaError],
-) -> list[TopicPartition]:
+) -> set[TopicPartition]:
     """Begin reassignments, or break off those of partitions that are to have None.
 
     Returns those that the cluster answered with one of the errors `ended`.
@@ -245,7 +249,7 @@ def _alter(
             f"the cluster refused {tp.topic}-{tp.partition} on {replicas[tp]}: {why.__name__};"
             f" {len(refused)} of {len(replicas)} partitions were refused and no more begun"
         )
-    return sorted(tp for tp, error in answers.items() if error in ended)
+    return {tp for tp, error in answers.items() if error in ended}
 
 
 def _elect(admin: Admin, partitions: Collection[TopicPartition]) -> None:

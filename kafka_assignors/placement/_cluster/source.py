@@ -10,7 +10,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._explicit import check_placements
-from kafka_assignors.placement._placement import PlacementError, Racks
+from kafka_assignors.placement._placement import PlacementError, holders
 from kafka_assignors.placement._reassignment_file import Placements
 
 Topics = dict[str, dict[int, list[int]]]
@@ -19,17 +19,11 @@ Topics = dict[str, dict[int, list[int]]]
 class Opened(NamedTuple):
     """A running cluster, or given placements."""
 
-    racks: Racks  # of brokers that are up
+    brokers: live.Brokers
     topics: Topics
     admin: Admin | None  # of a running cluster
-    down: Racks  # brokers that are not up -> their racks
     states: Mapping[str, Mapping[int, live.PartitionState]]  # internal topics' as well
     moving: Mapping[TopicPartition, live.Reassignment]  # if asked for; then topics are without what these add
-
-    @property
-    def all_racks(self) -> Racks:
-        """All its brokers: what is where does not change when one goes down."""
-        return {**self.racks, **self.down}
 
 
 @contextmanager
@@ -46,21 +40,17 @@ def opened(
     """
     if isinstance(source, Cluster):
         with connect(source) as admin:
-            up, down = live.read_brokers(admin)
+            brokers = live.read_brokers(admin)
             if not rack_aware:
-                up, down = dict.fromkeys(up), dict.fromkeys(down)
+                brokers = live.Brokers(dict.fromkeys(brokers.up), dict.fromkeys(brokers.down))
             # First: what arrives meanwhile has too many replicas only in what was described before.
             moves = live.read_moving(admin) if moving else {}
             states = live.read_states(admin, wanted or None)
-            topics = {
-                topic: live.replicas_of(partitions)
-                for topic, partitions in states.items()
-                if wanted or not live.is_internal(partitions)
-            }
+            topics = live.placed(states, internal=bool(wanted))
             for tp, move in moves.items():
                 if tp.partition in topics.get(tp.topic, {}):
                     topics[tp.topic][tp.partition] = [*move.before]
-            yield Opened(up, topics, admin, down, states, moves)
+            yield Opened(brokers, topics, admin, states, moves)
         return
     if not isinstance(source, Placements):
         raise PlacementError(
@@ -70,14 +60,10 @@ def opened(
         if topic not in source.topics:
             raise PlacementError(f"no topic {topic!r} in {source.name}: {', '.join(source.topics) or 'none'}")
     check_placements(source.topics)
-    racks = source.racks or dict.fromkeys(sorted({b for one in source.topics.values() for b in holders(one)}))
-    racks = racks if rack_aware else dict.fromkeys(racks)
+    racks = source.racks or dict.fromkeys(sorted(holders(*source.topics.values())))
+    up = dict(racks) if rack_aware else dict.fromkeys(racks)
     chosen = {
         topic: {partition: [*replicas] for partition, replicas in source.topics[topic].items()}
         for topic in wanted or sorted(source.topics)
     }
-    yield Opened(racks, chosen, None, {}, {}, {})
-
-
-def holders(placement: Mapping[int, Sequence[int]]) -> set[int]:
-    return {broker for replicas in placement.values() for broker in replicas}
+    yield Opened(live.Brokers(up, {}), chosen, None, {}, {})

@@ -41,9 +41,8 @@ class StallSituation(NamedTuple):
             for broker in targets:
                 if broker in state.in_sync:
                     continue
-                led = self.logs.sizes.get(
-                    (tp.topic, tp.partition, -1 if state.leader is None else state.leader)
-                )
+                leader = -1 if state.leader is None else state.leader
+                led = self.logs.sizes.get((tp.topic, tp.partition, leader))
                 has = self.logs.sizes.get((tp.topic, tp.partition, broker), 0)
                 found[tp, broker] = None if led is None or broker in self.logs.silent else max(0, led - has)
         return found

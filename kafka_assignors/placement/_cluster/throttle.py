@@ -120,7 +120,10 @@ def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[st
     listed = describe(admin, ConfigResourceType.TOPIC, sorted(topics), _REPLICAS)
     found.untold.update({f"topic {topic}": why for topic, why in listed.refused.items()})
     for topic, lists in listed.settings.items():
-        found.replicas[topic] = {name: _entries(one.value) for name, one in lists.items()}
+        found.replicas[topic] = {
+            name: [entry.strip() for entry in one.value.split(",") if entry.strip()]
+            for name, one in lists.items()
+        }
     return found
 
 
@@ -156,10 +159,11 @@ def throttled(
     try:
         set_throttle(admin, rate, copies, now)
         yield
+        _, left_behind = lift()
     except BaseException:
         _give_up(admin, _topics(copies), give_up, lift, warn)
         raise
-    for one in lift()[1]:
+    for one in left_behind:
         warn(one)
 
 
@@ -370,7 +374,3 @@ def _alter(admin: Admin, kind: ConfigResourceType, name: str, changes: Mapping[s
         ) from error
     if (said := answer[kind.name.lower()][name]) != "OK":
         raise ClusterError(f"{kind.name.lower()} {name} does not take {', '.join(changes)}: {said}")
-
-
-def _entries(value: str) -> list[str]:
-    return [entry.strip() for entry in value.split(",") if entry.strip()]

@@ -32,6 +32,11 @@ class Brokers(NamedTuple):
     up: dict[int, str | None]
     down: dict[int, str | None]
 
+    @property
+    def all(self) -> dict[int, str | None]:
+        """Both: what is where does not change when one goes down."""
+        return self.up | self.down
+
 
 class PartitionState(NamedTuple):
     """What a cluster says of a partition now."""
@@ -100,31 +105,31 @@ def read_brokers(admin: Admin) -> Brokers:
 
 def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *, allow_fenced: bool) -> None:
     """Check that replicas can be put on these brokers."""
+    known = brokers.all
     for tp, replicas in sorted(added.items()):
         for broker in replicas:
             name = f"{tp.topic}-{tp.partition} is to have a replica on broker {broker}"
             if broker in brokers.down and not allow_fenced:
                 raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
-            if broker not in brokers.up and broker not in brokers.down:
-                there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
+            if broker not in known:
+                there = ", ".join(map(str, sorted(known)))
                 raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
     """The placements of topics, of all but internal ones if none are named."""
+    return placed(read_states(admin, topics), internal=topics is not None)
+
+
+def placed(
+    topics: Mapping[str, Mapping[int, PartitionState]], *, internal: bool = True
+) -> dict[str, dict[int, list[int]]]:
+    """The placements of topics, of internal ones only if these are wanted."""
     return {
-        topic: replicas_of(states)
-        for topic, states in read_states(admin, topics).items()
-        if topics is not None or not is_internal(states)
+        topic: {partition: list(state.replicas) for partition, state in states.items()}
+        for topic, states in topics.items()
+        if internal or not any(state.internal for state in states.values())
     }
-
-
-def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
-    return {partition: list(state.replicas) for partition, state in states.items()}
-
-
-def is_internal(states: Mapping[int, PartitionState]) -> bool:
-    return any(state.internal for state in states.values())
 
 
 def read_states(
@@ -153,9 +158,9 @@ def read_states(
     return dict(sorted(found.items()))
 
 
-def _check_described(topic: str, error_code: int) -> None:
+def _check_described(topic: str, error_code: int, before: str = "") -> None:
     if error_code not in {0, _UNKNOWN_TOPIC}:
-        raise ClusterError(f"cannot describe topic {topic!r}: {_named(error_code)}")
+        raise ClusterError(f"{before}cannot describe topic {topic!r}: {_named(error_code)}")
 
 
 def _named(error_code: int, more: str = "") -> str:
@@ -176,16 +181,15 @@ def create_topic(
     _place(admin, topic, placement, "created", create)
 
 
-def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
-    """Add partitions to a topic; on return the cluster describes all of them so."""
-    whole = {**present, **more}
+def add_partitions(admin: Admin, topic: str, count: int, more: Placement) -> None:
+    """Add partitions to a topic, which has so many then; on return the cluster describes them so."""
     assignments = [list(more[partition]) for partition in sorted(more)]
-    asked = {topic: {"count": len(whole), "assignments": assignments}}
+    asked = {topic: {"count": count, "assignments": assignments}}
 
     def add(client: KafkaAdminClient) -> Any:
         return client.create_partitions(asked, raise_errors=False).to_dict()["results"]
 
-    _place(admin, topic, whole, "expanded", add)
+    _place(admin, topic, more, "expanded", add)
 
 
 def _place(
@@ -209,7 +213,7 @@ def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
 
 
 def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
-    """Wait until each broker that is up describes a topic so: whoever comes next may ask any of them."""
+    """Wait until each broker that is up describes partitions so: whoever comes next may ask any of them."""
     expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
     request = MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
@@ -224,11 +228,12 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
                 faults.append(f"broker {broker} does not answer: {error}")
                 continue
             (described,) = answer.topics
-            try:
-                _check_described(topic, described.error_code)
-            except ClusterError as error:
-                raise ClusterError(f"the cluster accepted the change, but {error}") from error
-            found = {one.partition_index: one.replica_nodes for one in described.partitions}
+            _check_described(topic, described.error_code, "the cluster accepted the change, but ")
+            found = {
+                one.partition_index: one.replica_nodes
+                for one in described.partitions
+                if one.partition_index in expected
+            }
             if found != expected:
                 faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")
         return faults

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, cast
 
-from kafka_assignors.placement._generators import BrokerRing, alternate
+from kafka_assignors.placement._generators import BrokerRing
 from kafka_assignors.placement._inference.shifts import Row, fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
-from kafka_assignors.placement._placement import Placement, Racks
+from kafka_assignors.placement._placement import Placement, Racks, holders
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
 """Kafka's generators of placements."""
@@ -119,7 +119,7 @@ def infer(placement: Placement, *, racks: Racks | None = None) -> Inference:
     without racks.
     """
     known = dict(racks or {})
-    named = {broker for replicas in placement.values() for broker in replicas}
+    named = holders(placement)
     among = dict.fromkeys([frozenset(known) or frozenset(named), frozenset(named)])
     fits: list[Fit] = []
     misfits: list[Misfit] = []
@@ -158,10 +158,8 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
             why = f"{factor} replicas, {len(racks)} brokers"
         if why:
             return Misfit(generator=generator, partition=rows[0][0], reason=why)
-        if generator == "rack-aware":
-            brokers = alternate(racks)
-        ring = BrokerRing(brokers, factor, racks if generator == "rack-aware" else None)
-        modulus, read = ring.modulus, partial(read_run, ring, rows)
+        ring = BrokerRing(racks if generator == "rack-aware" else dict.fromkeys(racks), factor)
+        brokers, modulus, read = ring.brokers, ring.modulus, partial(read_run, ring, rows)
     runs, reach = fewest(read, len(rows))
     start = f"{'rack' if striped else 'start index'} {runs[0][1].start}"
     misfit = _misfit(generator, rows, runs[0][1].end, start, racks)

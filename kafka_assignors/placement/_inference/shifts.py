@@ -9,11 +9,15 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kafka_assignors.placement._generators import BrokerRing, shift_at
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
+
+_BY_CHANCE: Final = 100
+"""How many rows of a step the one before may explain as well. All rows before would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,7 @@ def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, 
     steps = [(0, first)]
     reach, tried = first.end, 1
     while 0 < reach < rows:
-        # A step may have begun before the first row that it alone explains.
-        later = [(begin, read_from(begin)) for begin in range(tried, reach + 1)]
+        later = [(begin, read_from(begin)) for begin in range(max(tried, reach - _BY_CHANCE), reach + 1)]
         begin, run = max(later, key=lambda one: (one[1].end, -one[0]))
         if run.end <= reach:
             break
@@ -44,27 +47,25 @@ def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, 
 
 def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:
     """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
+    size = len(ring.brokers)
+    first, replicas = rows[0]
     if begin:
         # Java's indexWhere says -1 where none is found, and becomes 0.
-        start = bisect.bisect_left(sorted(ring.brokers), rows[0][1][0]) % len(ring.brokers)
-        return _follow(ring, rows, begin, start, (start % ring.modulus,))
-    first, replicas = rows[0]
-    if replicas[0] not in ring.brokers:
+        start = bisect.bisect_left(sorted(ring.brokers), replicas[0]) % size
+        shifts: tuple[int, ...] = (start % ring.modulus,)
+    elif replicas[0] in ring.brokers:
+        start = (ring.brokers.index(replicas[0]) - first) % size
+        shifts = tuple(range(ring.modulus))
+    else:
         return Run(0, 0)
-    start = (ring.brokers.index(replicas[0]) - first) % len(ring.brokers)
-    return _follow(ring, rows, 0, start, tuple(range(ring.modulus)))
-
-
-def _follow(ring: BrokerRing, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]) -> Run:
-    """Follow the rows as far as this start index and any of these shifts explain them."""
     # One replica shows no shift: all fit if one does.
     shows_shift = len(rows[begin][1]) > 1
-    for end, (partition, found) in enumerate(rows[begin:], begin):
+    for end in range(begin, len(rows)):
+        partition, found = rows[end]
         fitting = tuple(
             shift
             for shift in (shifts if shows_shift else shifts[:1])
-            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, len(ring.brokers)))
-            == [*found]
+            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, size)) == [*found]
         )
         if not fitting:
             return Run(end, start, shifts)

@@ -159,9 +159,15 @@ WRONG: dict[str, dict[str, str]] = {
         "a=range a=range": ": 'a=range' is not MEMBER=STRATEGY[,...], or names a member twice\n",
         "a=range b=sticky": ": no strategy is known to all members: a: range; b: sticky\n",
     },
-    "group export": {f"{SERVER} --output f --listen 0": "\n\nError: give either --output or --listen\n"},
+    "group export": {
+        f"{SERVER} --output f --listen 0": "\n\nError: give either --output or --listen\n",
+        f"{SERVER} --listen 65536": "ports are at most 65535, not 65536",
+    },
     "group what-if": {
         "billing": "give GROUP and --bootstrap-server, or --members and --topic",
+        f"billing {SERVER} --members 3": "give GROUP and --bootstrap-server, or --members and --topic",
+        "billing --members 3 --topic orders=6": "give GROUP and --bootstrap-server, or --members and --topic",
+        "--members 3 --topic orders=6 --topic orders=7": "--topic names a topic twice",
         "--members 3 --topic orders": "'orders' is not NAME=PARTITIONS",
         f"--members 3 --topic orders={'9' * 5000}": "9' is not NAME=PARTITIONS",
         "--members 3 --topic orders=0": "'orders=0' is not NAME=PARTITIONS",
@@ -191,6 +197,7 @@ WRONG: dict[str, dict[str, str]] = {
         "--placements f --check": "--check needs --bootstrap-server",
         f"--placements f --brokers {2**40}": "broker ids are at most 2147483647",
         "--placements f --brokers one": "'one' is not a whole number",
+        "--placements f --brokers 1=a,2=b,1=c": "'1=a,2=b,1=c' names a broker twice",
     },
     "placement expand": {
         "t --partitions 2 --placements f --execute": "--execute needs --bootstrap",
@@ -201,6 +208,8 @@ WRONG: dict[str, dict[str, str]] = {
         "--placements f --throttle fast": "'fast' is not a number of bytes",
         "--placements f --throttle 2G": "'2G' is not a number of bytes, such as 10485760 or 10MiB",
         "--placements f --throttle 0": "'0' is not a number of bytes",
+        "--placements f --throttle 9000000TiB": "'9000000TiB' is not a number of bytes",
+        f"--placements f --throttle {'9' * 400}": "9' is not a number of bytes",
         "t --placements f --file g": "leave out topics",
         f"--placements f --to-brokers {'9' * 5000}": "Exceeds the limit",
     },

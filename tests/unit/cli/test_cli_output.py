@@ -119,6 +119,24 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ModuleNotFoundError("no", name="x"), "needs x: pip install 'kafka-assignors[placement]'"),
+        (ImportError("x is too old"), "cannot run: x is too old: pip install 'kafka-assignors[placement]'"),
+        (ImportError("plans need x: pip install x"), "cannot run: plans need x: pip install x"),
+    ],
+)
+def test_what_to_install_is_said_once(
+    error: ImportError, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    assert ended("placement reassign", fail, ()) == 1
+    assert capsys.readouterr().err == f"kafka-assignors placement {said}\n"
+
+
 def test_prose_is_wrapped_on_a_terminal_and_rows_and_pipes_are_left_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

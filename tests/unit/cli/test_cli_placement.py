@@ -128,6 +128,8 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path
     for others in (["--rollback", str(wanted)], ["--rollback", plan, "--output", plan]):
         assert "cannot be the rollback and the plan at once" in cli.refused(*arguments, *others)
     assert parse_reassignment(wanted.read_text()) == {"t": {0: [1, 3], 1: [1, 3]}}
+    said = cli.refused(*arguments, "--rollback", "x" * 300, status=1)
+    assert re.match(r"kafka-assignors placement reassign: cannot \w+ x{300}: File name too long\n", said)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path
             ("reassign", "--replication-factor", "5"),
             "is to have 5 replicas, but at most 4 brokers",
         ),
-        (("reassign", "uneven", "--to-brokers", "1,8"), "brokers has 8, and racks does not"),
+        (("reassign", "uneven", "--to-brokers", "1,8"), "broker 8 is not known: there are 0, 1, 2, 3\n"),
         (("reassign", "--brokers", "1=a,2=b,3"), "broker 3 is without a rack, and others have one"),
         (("describe", "--draw", "p.txt"), "p.txt is no name for a picture"),
     ],

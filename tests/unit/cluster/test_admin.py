@@ -12,7 +12,7 @@ from kafka.errors import (
     RequestTimedOutError,
 )
 
-from kafka_assignors._cluster import admin as module
+from kafka_assignors._cluster import admin as module, reaching
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._cluster.reaching import Found
@@ -63,6 +63,11 @@ def test_a_cluster_stays_connected_to_the_end_of_the_outer_context(monkeypatch: 
     with connect(cluster):
         pass
     assert (clients.asked, closed) == ([["kafka-1:9092"]] * 2, ["closed"] * 2)
+
+
+def test_a_server_for_which_no_time_is_left_is_not_said_to_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "REACHED_SECONDS", 0.9)
+    assert reaching.look([("127.0.0.1", 1)], {}) == {("127.0.0.1", 1): Found()}
 
 
 def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(

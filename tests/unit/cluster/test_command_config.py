@@ -59,7 +59,9 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("security.protocol", "security.protocol has no value"),
+        ("security.protocol", "security.protocol is '', not PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL$"),
+        ("security.protocol=SASL_TLS", "security.protocol is 'SASL_TLS', not PLAINTEXT, SSL, "),
+        ("client.id", "client.id has no value"),
         (r"sasl.password=a\uend", "to write a backslash, double it"),
         ("security.protocoll=SSL", "'security.protocoll' is not known: known are client.id, "),
         ("request.timeout.ms=9999999999", "'9999999999', not a number of up to 9 digits"),
@@ -73,6 +75,18 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_by_name(text: str, said: str) -> None:
     with pytest.raises(CommandConfigError, match=said):
         parse_command_config(text)
+
+
+def test_a_protocol_is_known_in_any_case_and_handed_on_as_kafka_python_knows_it() -> None:
+    assert parse_command_config("security.protocol=sasl_ssl") == {"security_protocol": "SASL_SSL"}
+
+
+@pytest.mark.parametrize(
+    ("value", "checked"), [("https", True), ("HTTPS", True), ("none", False), ("", False)]
+)
+def test_hosts_are_compared_with_certificates_unless_that_is_turned_off(value: str, checked: bool) -> None:
+    text = f"ssl.endpoint.identification.algorithm={value}"
+    assert parse_command_config(text) == {"ssl_check_hostname": checked}
 
 
 def test_a_request_may_take_longer_than_kafka_python_lets_a_call_take() -> None:

@@ -1,6 +1,8 @@
 """What a run with a throttle says and leaves that an error or Ctrl-C ends, and who puts back what it left."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -134,6 +136,24 @@ def test_a_second_ctrl_c_says_what_the_first_did_not_come_to(cluster: Cluster) -
         f"interrupted before all was broken off and the throttle removed: {CANCEL} does both"
     ]
     assert left(cluster) == (True, "1024", True)
+
+
+def test_ctrl_c_while_the_throttle_is_removed_removes_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    alter = cluster.alter_configs
+
+    def interrupt(resources: Sequence[Any], **_: object) -> dict[str, dict[str, str]]:
+        if any(operation == "DELETE" for one in resources for operation, _ in one.configs.values()):
+            monkeypatch.setattr(cluster, "alter_configs", alter)
+            raise KeyboardInterrupt
+        return alter(resources)
+
+    monkeypatch.setattr(cluster, "alter_configs", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        reassign(ClusterAdmin(cluster), TARGET, SLOW, watch=lambda _: cluster.finish(), warn=said.append)
+    assert said == ["nothing was under way, and the throttle is removed; the same command does the rest"]
+    assert set_now(cluster) == {}
 
 
 def test_a_run_that_copies_nothing_has_no_throttle_to_remove_and_its_moves_continue(cluster: Cluster) -> None:

@@ -1,15 +1,19 @@
 """New partitions go on with a topic's pattern, or balance its brokers."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from kafka import TopicPartition
 
-from kafka_assignors.placement import PlacementError, Placements, expand
+from kafka_assignors.placement import Cluster as Named, PlacementError, Placements, expand
 from kafka_assignors.placement._expansion import ExpandedTopic
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._inference.infer import infer
 from kafka_assignors.placement._placement import Placement, Racks
+from tests.support.fake_cluster import Cluster, open_as
 
 
 def expanded_by(
@@ -99,3 +103,28 @@ def test_a_replication_factor_above_the_brokers_that_are_up_is_refused(balanced:
 def test_no_partitions_are_refused() -> None:
     with pytest.raises(PlacementError, match="t has 1 partitions already, and cannot have fewer"):
         expanded_by(0, {0: [1]}, {1: None})
+
+
+def test_a_topic_is_expanded_while_partitions_of_it_are_reassigned(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}})
+    cluster.moving[TopicPartition("orders", 2)] = [1, 2]
+    create_partitions = cluster.create_partitions
+
+    def create(asked: Mapping[str, Any], **_: object) -> Any:
+        cluster.finish()
+        return create_partitions(asked)
+
+    monkeypatch.setattr(cluster, "create_partitions", create)
+    open_as(cluster, monkeypatch)
+    expanded = expand(Named("kafka:9092"), "orders", 5, execute=True)
+    assert expanded.executed
+    assert [len(replicas) for replicas in expanded.added.values()] == [2, 2]
+    assert cluster.topics["orders"] == {0: [1, 2], 1: [2, 3], 2: [1, 2], **expanded.added}
+
+
+def test_an_internal_topic_is_not_said_to_be_missing(cluster: Cluster) -> None:
+    cluster.topics["__consumer_offsets"] = {0: [1, 2]}
+    with pytest.raises(PlacementError, match=r"^__consumer_offsets is internal: Kafka relies on the number"):
+        expand(Named("kafka:9092"), "__consumer_offsets", 2)
+    with pytest.raises(PlacementError, match=r"^the cluster has no topic 'nope'$"):
+        expand(Named("kafka:9092"), "nope", 2)

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from kafka_assignors.placement import Placements, infer as infer_topics
 from kafka_assignors.placement._generators import alternate, place_rack_aware
 from kafka_assignors.placement._inference.infer import Fit, Inference, Misfit, infer
+from kafka_assignors.placement._inference.shifts import Run, fewest
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
 
@@ -114,6 +115,17 @@ def test_none_fits_and_the_first_partition_that_disagrees_is_named() -> None:
 
 def test_a_replication_factor_that_changes_disagrees() -> None:
     assert misfit_of("rack-unaware", infer({**TOPIC_TEST2, 3: [2, 1]})).partition == 3
+
+
+def test_of_a_large_topic_few_beginnings_of_additions_are_followed() -> None:
+    begun = []
+
+    def read_from(begin: int) -> Run:
+        begun.append(begin)
+        return Run(999, 0)
+
+    assert fewest(read_from, 1000) == ([(0, Run(999, 0))], 999)
+    assert (len(begun), begun[-1]) == (102, 999)
 
 
 def test_a_small_topic_proves_little() -> None:

@@ -68,6 +68,12 @@ def test_a_picture_names_racks_brokers_and_loads(tmp_path: Path) -> None:
         assert word in text
 
 
+def test_a_rack_s_name_is_no_formula(tmp_path: Path) -> None:
+    text = draw(measure({"orders": {0: [1]}}, {1: r"$\a{$"}), tmp_path / "p.svg", title="$_$").read_text()
+    assert r"$\a{$" in text
+    assert "$_$" in text
+
+
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlacementError, match=r"p\.txt is no name for a picture"):
         draw(measure({"orders": ORDERS}, RACKS), tmp_path / "p.txt")

@@ -7,7 +7,8 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.placement._cluster.reassign import Pacing, Progress, reassign
+from kafka_assignors.placement import PlacementError
+from kafka_assignors.placement._cluster.reassign import Pacing, Progress, read_situation, reassign
 from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, open_as
 
 SERVER = ("--bootstrap-server", "h:1")
@@ -74,6 +75,30 @@ def test_topics_that_are_deleted_meanwhile_are_left_out_and_those_that_were_to_m
     assert reassign(ClusterAdmin(cluster), target, pacing, watch=watch, warn=said.append) == 1
     assert said == [f"{topic}-0 was deleted meanwhile: it is left out" for topic in ("waits", "begun")]
     assert cluster.elected == [{"orders": [0]}]
+
+
+def test_a_topic_that_is_deleted_while_it_is_looked_at_waits_for_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = TopicPartition("orders", 0)
+    cluster.moving[moved] = [1, 3]
+    under_way = cluster.list_partition_reassignments
+
+    def delete() -> dict[TopicPartition, dict[str, list[int]]]:
+        found = under_way()
+        cluster.moving.clear()
+        cluster.topics.clear()
+        return found
+
+    monkeypatch.setattr(cluster, "list_partition_reassignments", delete)
+    assert read_situation(ClusterAdmin(cluster), [moved]).behind() == {}
+
+
+@pytest.mark.parametrize("wrong", [{"at_once": 0}, {"throttle": 0}, {"throttle": -1}])
+def test_a_pace_at_which_nothing_would_ever_move_is_refused(wrong: dict[str, int]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(PlacementError, match=f"^{name} is {value}: give 1 or more, or leave it out$"):
+        Pacing(**wrong)  # type: ignore[arg-type]  # as mypy takes all values for that of `unthrottled`
 
 
 def test_preferred_leaders_are_elected_also_if_an_interrupted_run_has_left_nothing_to_move() -> None:
