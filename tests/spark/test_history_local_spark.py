@@ -134,6 +134,7 @@ def test_there_is_something_to_find(archives: dict[str, Archive], tmp_path: Path
     assert all(f">{group}<" in found["page ()"] for group in ("coop", "range", "g"))
     assert "What if" in found["page ('range', 'sticky')"]
     assert min(len(found[f"tables/{name}"]) for name in ("members", "assignments", "moves")) > 10
+    assert {row["topic"] for row in found["tables/moves"] if row["group"] == "g"} == {"t"}
 
 
 def test_the_selections_choose_different_records(archives: dict[str, Archive]) -> None:

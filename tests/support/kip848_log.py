@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 from uuid import UUID
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     encode_group_metadata,
@@ -13,6 +15,9 @@ from kafka_assignors._wire.offsets_topic import (
 from tests.support.group_histories import START_US, partitions_of
 
 TOPIC_IDS = {"t": UUID(int=1), "u": UUID(int=2)}
+TOPIC_NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
+SEEN_TOPICS = [SeenTopic(topic, topic_id, 4) for topic_id, topic in TOPIC_NAMES.items()]
+"""The topics as a capture notes them, which gives what has only their ids their names."""
 AWAY = -2
 
 

@@ -8,12 +8,11 @@ from typing import Any
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from tests.support.archives import counted, random_records as random_pairs, row
 from tests.support.group_histories import START_US, random_life, random_records
-from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
+from tests.support.kip848_log import SEEN_TOPICS, Log, a_third_passes, two_come
 from tests.support.written_archives import write_archive
 
 DAY = 86_400
@@ -77,10 +76,5 @@ def chance(folder: Path, seed: int) -> Archive:
 
 def _with_topics(folder: Path) -> Archive:
     archive = Archive(folder)
-    archive.add_topics(
-        [
-            SeenTopic(topic=topic, topic_id=str(topic_id), partitions=4)
-            for topic, topic_id in TOPIC_IDS.items()
-        ]
-    )
+    archive.add_topics(SEEN_TOPICS)
     return Archive(folder)
