@@ -17,8 +17,6 @@ import pytest
 
 from integration_tests.support.spark_cluster import SparkCluster, can_hide, spark_cluster
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVED, TABLES
@@ -28,7 +26,7 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.archives import batch_of, random_records as random_pairs, row as row_of
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
-from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.kip848_log import SEEN_TOPICS, hand_overs
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.object_store import Fault, ObjectStore
 from tests.support.pages import listing
@@ -45,27 +43,10 @@ GROUPS = 6
 FILES = 4
 
 
-def modern() -> Log:
-    """A group of KIP-848 that hands over again and again."""
-    log = Log()
-    for number in range(1, 30):
-        log.at(100 * number)
-        log.joined(f"m{number}", topics="tu")
-        log.epoch(number)
-        log.assigned(number)
-        if number > 1:
-            log.has(f"m{number - 1}", number, "t0")
-            log.at(100 * number + 5)
-        log.has(f"m{number}", number, "t1 u0")
-        log.at(100 * number + 50)
-        log.gone(f"m{number - 1}")
-    return log
-
-
 def all_rows() -> Rows:
     """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
     lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
-    lives.append(modern().records)
+    lives.append(hand_overs(29))
     rows = [row for partition, records in enumerate(lives) for row in archive_rows(records, partition)]
     began = rows[0]["timestamp"]
     rows += [
@@ -83,7 +64,7 @@ def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -
     for number in range(FILES):
         part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
         add_batch(archive, batch_of(part))
-    archive.add_topics([SeenTopic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
+    archive.add_topics(SEEN_TOPICS)
     return archive
 
 

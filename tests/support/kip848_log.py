@@ -111,12 +111,11 @@ def two_come(log: Log) -> None:
     log.has("b", 2, "", state=2)
 
 
-def two_share(log: Log) -> None:
-    """`two_come`, and at 12 s each of them has two."""
+def two_share(log: Log, *, later: float = 0) -> None:
+    """`two_come`, and each of them has two: the first at 12 s, the second so many seconds later."""
     two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.has("b", 2, "t2 t3")
+    log.at(12).has("a", 2, "t0 t1")
+    log.at(12 + later).has("b", 2, "t2 t3")
 
 
 def a_third_passes(log: Log) -> None:
@@ -126,6 +125,20 @@ def a_third_passes(log: Log) -> None:
     log.reached(4)
     log.at(13).has("a", 4, "t0 t1")
     log.has("b", 4, "t2 t3")
+
+
+def hand_overs(count: int) -> list[ArchivedRecord]:
+    """Again and again a member comes, gets what the one before has, and outlives it."""
+    log = Log()
+    for number in range(1, count + 1):
+        log.at(100 * number).joined(f"m{number}", topics="tu")
+        log.reached(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50).gone(f"m{number - 1}")
+    return log.records
 
 
 def _int32(number: int) -> bytes:

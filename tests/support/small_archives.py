@@ -24,7 +24,7 @@ from kafka_assignors.history._store.log import DataFile, Log
 from kafka_assignors.history._store.reading import source_of_files, through
 from tests.support.archives import group, member, row
 from tests.support.dumps import write_dump
-from tests.support.kip848_log import Log as GroupLog, two_come
+from tests.support.kip848_log import Log as GroupLog, two_share
 
 DAY = 86_400
 """An offset for each second."""
@@ -120,9 +120,5 @@ def kip848_dump(path: Path) -> Path:
     """Twelve records of g, a group of KIP-848: a second member gets two partitions, nobody's for 2 s."""
     log = GroupLog()
     log.named("t")
-    two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.at(14)
-    log.has("b", 2, "t2 t3")
+    two_share(log, later=2)
     return write_dump(path, [one._replace(partition=7) for one in log.records])

@@ -16,10 +16,9 @@ from confluent_kafka import Message
 from benchmarks.history_what_if import life
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.times import moment
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
@@ -32,7 +31,7 @@ from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
 from tests.support.commits import commit, commit_key, commits
 from tests.support.group_histories import START_US, member, read_snapshots, recorded, snapshot
-from tests.support.kip848_log import TOPIC_IDS, Log, two_share
+from tests.support.kip848_log import SEEN_TOPICS, Log, two_share
 from tests.support.local_archives import rows_of
 from tests.support.pages import listings
 from tests.support.written_archives import write_archive
@@ -107,7 +106,7 @@ def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
     log = Log()
     two_share(log)
     kept = archive(tmp_path, archived({"g": log.records}))
-    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept.add_topics(SEEN_TOPICS)
 
     found = what_if(kept, assignors=["kip848:uniform", "range"], scenarios=["as it was"])
 
@@ -227,7 +226,7 @@ def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
     begin_us = log.records[0].time_us
     records = [*log.records, *committed(0, 600, since_us=begin_us, of=of)]
     kept = archive(tmp_path, archived({"g": sorted(records, key=attrgetter("time_us"))}))
-    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept.add_topics(SEEN_TOPICS)
 
     found = hottest(what_if(kept, assignors=["load-aware"], scenarios=["as it was"]))
 
