@@ -14,7 +14,6 @@ from kafka_assignors._groups.activity import Activity, GroupFollower
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -126,7 +125,7 @@ def recorded(snapshot: Snapshot) -> ArchivedRecord:
                 subscription=make_subscription(
                     sorted(one.topics),
                     owned={topic: [*ids] for topic, ids in one.claims.items()},
-                    generation=NO_GENERATION,
+                    generation=snapshot.generation - 1,
                     rack=one.rack,
                     user_data=b"",
                 ).encode(),
@@ -241,11 +240,6 @@ def random_life(seed: int, assignors: Sequence[type[Assignor]], *, acts: int = 1
     return group
 
 
-def total(values: Iterable[float]) -> float:
-    """A sum that does not depend on the order."""
-    return round(sum(values), 6)
-
-
 def _assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
     of_topics = [
         ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[number for _, number in each])
@@ -269,37 +263,33 @@ def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[A
         names = [name for name in "abc" if never or rng.random() < 0.8]
         given = {name: [p for p in range(6) if p % 3 == ord(name) % 3] for name in names}
         members = [
-            MemberMetadata(
+            SnapshotMember(
                 member_id=f"{name}-{rng.randrange(3)}",
-                group_instance_id=name if name != "c" else None,
+                instance_id=name if name != "c" else None,
                 client_id=name,
-                client_host="/h",
-                rebalance_timeout=1000,
-                session_timeout=500,
-                subscription=make_subscription(
-                    ["t"],
-                    owned={}
-                    if not never and rng.random() < settling
-                    else {"t": [*given[name], 99 if never else rng.randrange(6)]},
-                    generation=generation - 1,
-                    rack=None,
-                    user_data=b"",
-                ).encode(),
-                assignment=_assignment(("t", number) for number in given[name][: rng.randint(1, 2)]),
+                host="/h",
+                topics=frozenset("t"),
+                claims={}
+                if not never and rng.random() < settling
+                else {"t": (*given[name], 99 if never else rng.randrange(6))},
+                assignment=frozenset(("t", number) for number in given[name][: rng.randint(1, 2)]),
+                session_timeout_ms=500,
+                rebalance_timeout_ms=1000,
             )
             for name in names
         ]
-        value = GroupMetadataValue(
-            version=3,
-            protocol_type="consumer",
+        told = Snapshot(
+            group=group,
             generation=generation,
-            protocol="cooperative-sticky" if members else None,
-            leader=members[0].member_id if members else None,
-            current_state_timestamp=now_ms - rng.choice([0, 1]),
+            time_us=now_ms * 1000,
+            state_time_us=(now_ms - rng.choice([0, 1])) * 1000,
+            offset=offset,
+            leader_epoch=0,
+            strategy="cooperative-sticky" if members else None,
             members=tuple(members),
         )
-        deleted = rng.random() < 0.01
-        key, data = group_metadata_key(group), None if deleted else encode_group_metadata(value)
-        made.append(ArchivedRecord(key, data, 0, offset, now_ms * 1000, 0))
-        generation = 0 if deleted else generation
+        made.append(recorded(told))
+        if rng.random() < 0.01:
+            made[-1] = made[-1]._replace(value=None)
+            generation = 0
     return made
