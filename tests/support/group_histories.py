@@ -37,17 +37,20 @@ def partitions_of(text: str) -> frozenset[tuple[str, int]]:
 
 
 def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fields: Any) -> SnapshotMember:
-    """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id"."""
+    """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id".
+
+    The name is its client id or instance id. It has and had partitions as in `partitions_of`, and subscribes
+    to topics of one letter.
+    """
     bare, _, number = name.lstrip("=").partition("#")
     claims: dict[str, tuple[int, ...]] = {}
     for topic, partition in sorted(partitions_of(had)):
         claims[topic] = (*claims.get(topic, ()), partition)
-    settings: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
+    settings: dict[str, Any] = {"host": "/h", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
     return SnapshotMember(
         member_id=f"{bare}-{number or 0}",
         instance_id=bare if name.startswith("=") else None,
         client_id=bare,
-        host="/h",
         topics=frozenset(topics),
         claims=claims,
         assignment=partitions_of(has),
@@ -56,18 +59,24 @@ def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fiel
 
 
 def snapshot(
-    generation: int, seconds: float, *members: SnapshotMember, joined: float | None = None, **fields: Any
+    generation: int,
+    seconds: float,
+    *members: SnapshotMember,
+    joined: float | None = None,
+    strategy: str = "sticky",
+    start_us: int = START_US,
+    **fields: Any,
 ) -> Snapshot:
     """A snapshot so many seconds after the start; `joined` is when all had joined, at once by default."""
-    settings: dict[str, Any] = {"group": "g", "strategy": "sticky" if members else None}
-    state = seconds if joined is None else joined
     return Snapshot(
+        group="g",
         generation=generation,
-        time_us=START_US + round(seconds * 1e6),
-        state_time_us=START_US + round(state * 1e6),
+        time_us=start_us + round(seconds * 1e6),
+        state_time_us=start_us + round((seconds if joined is None else joined) * 1e6),
         offset=round(seconds * 1000),
+        strategy=strategy if members else None,
         members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
-        **{**settings, **fields},
+        **fields,
     )
 
 

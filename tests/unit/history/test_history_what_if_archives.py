@@ -29,7 +29,7 @@ from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
-from tests.support.commits import commit, commit_key, commits
+from tests.support.commits import HOT, commit, commit_key, commits
 from tests.support.group_histories import START_US, member, read_snapshots, recorded, snapshot
 from tests.support.kip848_log import SEEN_TOPICS, Log, two_share
 from tests.support.local_archives import rows_of
@@ -130,9 +130,6 @@ def test_wrong_names_are_said_before_anything_is_run(tmp_path: Path) -> None:
 # Commits
 
 
-RATES = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
-"""Records a second of six partitions: as many of the first as of all others."""
-
 SHARED = [
     recorded(snapshot(1, 0, member("a", "t0 t1 t2 t3 t4 t5"))),
     recorded(snapshot(2, 600, member("a", "t0 t1 t2"), member("b", "t3 t4 t5"))),
@@ -142,8 +139,8 @@ SHARED = [
 
 def committed(begin: int, end: int, *, since_us: int = START_US, of: int = 0) -> list[ArchivedRecord]:
     """Commits of g from one second to another."""
-    done = {partition: begin * rate for partition, rate in RATES.items()}
-    found = commits(begin, end, RATES, done=done, of=of)
+    done = {partition: begin * rate for partition, rate in HOT.items()}
+    found = commits(begin, end, HOT, done=done, of=of)
     return [one._replace(time_us=one.time_us + since_us) for one in found]
 
 
