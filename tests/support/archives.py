@@ -1,6 +1,7 @@
 """Rows of an archive, made by hand and at random."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -152,14 +153,7 @@ def random_value(rng: Random, generation: int) -> bytes:
         )
         if rng.random() < 0.05:
             twice = partition_list([("t", [0]), ("t", [1])])
-            return MemberMetadata(
-                member_id="m-twice",
-                client_id="c",
-                client_host="/h",
-                session_timeout=1,
-                subscription=said,
-                assignment=b"\0\0" + twice + NULL,
-            )
+            return replace(member("m-twice", said=said), assignment=b"\0\0" + twice + NULL)
         return made
 
     return group(
