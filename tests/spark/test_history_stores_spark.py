@@ -47,9 +47,9 @@ from tests.support.small_archives import (
     opened,
     read,
     said_by,
-    selected_by,
     table_of,
 )
+from tests.support.written_archives import selected_by
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["read"] = plain(read(spark, archive))
     since = BEGAN + timedelta(days=1)
     told["read_since"] = plain(read(spark, archive, since=since))
-    told["selected"] = selected_by(archive, since=since, groups=["ord*"])
+    told["selected"] = selected_by(Engine.spark(), archive, since=since, groups=["ord*"])
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
     told["made"] = make_tables(archive, f"{again}/tables", options=options)

@@ -1,22 +1,20 @@
 """Small archives that are written by Spark."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Run
 from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
@@ -78,28 +76,6 @@ def opened(archive: Archive, options: Mapping[str, str] | None = None, *, skip_b
 
 def offsets(rows: DataFrame) -> list[int]:
     return sorted(one["offset"] for one in rows.select("offset").collect())
-
-
-class Selected(NamedTuple):
-    """A record as an engine hands it to the work on its group."""
-
-    group: str
-    partition: int
-    offset: int
-    value: str
-    time_us: int
-
-
-def _all(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Selected]:
-    for one in records:
-        value = (one.value or b"").decode()
-        yield Selected(group, one.partition, one.offset, value, one.time_us)
-
-
-def selected_by(archive: Archive, engine: Engine | None = None, **what: Any) -> list[Selected]:
-    """The records that an engine selects; each once, though it may be there twice."""
-    found = (engine or Engine.spark()).map_groups(archive, Selection(**what), _all).rows
-    return sorted(set(found))
 
 
 def said_by(failing: Callable[[], object]) -> str:
