@@ -78,6 +78,12 @@ def offsets(rows: DataFrame) -> list[int]:
     return sorted(one["offset"] for one in rows.select("offset").collect())
 
 
+def seen(spark: SparkSession, archive: Archive) -> tuple[list[int], dict[int, int]]:
+    """Of an archive as it is now: its records' offsets, and up to where each partition was read."""
+    now = opened(archive)
+    return offsets(read(spark, now)), now.frontier()
+
+
 def said_by(failing: Callable[[], object]) -> str:
     """What a job of Spark that fails ends with, in words."""
     with pytest.raises((PySparkException, SparkError)) as failed:
