@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
@@ -22,6 +21,7 @@ from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing._brokers.jars import fetch_jars
 from tests.support.archives import counted
+from tests.support.delta_tables import in_order
 from tests.support.kinds import ROOT
 from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of, table_of
 
@@ -60,10 +60,6 @@ def jars_beside_spark() -> list[str]:
 
 def artifact(jar: Path) -> str:
     return re.sub(r"-\d.*", "", jar.name)
-
-
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=repr)
 
 
 def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSession, tmp_path: Path) -> None:

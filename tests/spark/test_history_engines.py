@@ -21,6 +21,7 @@ from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_versions
 from tests.support.archives import counted, group, member, row
+from tests.support.delta_tables import in_order
 from tests.support.kinds import ROOT
 from tests.support.object_store import ObjectStore
 from tests.support.small_archives import DAY, generation, kip848_dump
@@ -61,10 +62,6 @@ def home(
     make_tables(archive, f"{where}/tables", options=options)
     metrics(archive, f"{where}/metrics", options=options)
     return where, options
-
-
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=repr)
 
 
 def entry(one: Any) -> Any:

@@ -20,7 +20,7 @@ from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import what_if
 from tests.support.archives import BEGAN
-from tests.support.delta_tables import rows_of
+from tests.support.delta_tables import in_order, rows_of
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, SINCE, chance, story
 
@@ -83,7 +83,7 @@ def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: E
     schemas = {"metrics": SCHEMAS, "tables": TABLES}
     for home, tables in schemas.items():
         for name, schema in tables.items():
-            found[f"{home}/{name}"] = sorted(rows_of(folder / home / name, schema), key=repr)
+            found[f"{home}/{name}"] = in_order(rows_of(folder / home / name, schema))
     page = folder / "page.html"
     for assignors in ((), ("range", "sticky")):
         with suppress(ValueError):  # there may be nothing to report on

@@ -1,6 +1,6 @@
 """Delta tables as other engines find them: by the log alone, and plain Parquet."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +33,15 @@ def rows_of(
             assert file.schema_arrow.names == schema.names
             rows += file.read().cast(schema).to_pylist()
     return rows
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=repr)
+
+
+def rounded(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """In one order; and floats, whose sums depend on the order, in whole microseconds."""
+    return in_order(
+        {name: round(cell, 6) if isinstance(cell, float) else cell for name, cell in row.items()}
+        for row in rows
+    )
