@@ -1,6 +1,6 @@
 """Small archives that are written by Spark."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Run
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._records import Selection, SparkError
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
+from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
-from kafka_assignors.history._store.log import DataFile, Log
+from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import source_of_files, through
 from tests.support.archives import group, member, row
 from tests.support.dumps import write_dump
@@ -28,25 +28,11 @@ DAY = 86_400
 """An offset for each second."""
 
 
-def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
-
-
-def rows_in_days(rows: DataFrame) -> Run:
-    """Rows of Spark's for `Archive.append`."""
-    return partial(run_frame, rows.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
-
-
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Append as a capture does: up to the last row's offset of partition 0 is read then."""
-    ends = {log_of(0): rows[-1]["offset"] + 1}
-    return archive.append(rows_in_days(frame(spark, rows)), TOPIC_SOURCE, ends)
-
-
-def rows_of(spark: SparkSession, archive: Archive, files: Sequence[DataFile] | None = None) -> DataFrame:
-    """All rows of some files of an archive, or of all."""
-    split = archive.split(archive.files() if files is None else files)
-    return spark_frame(spark, split, ARCHIVED)
+    frame = spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
+    in_days = partial(run_frame, frame.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
+    return archive.append(in_days, TOPIC_SOURCE, {log_of(0): rows[-1]["offset"] + 1})
 
 
 def read(
