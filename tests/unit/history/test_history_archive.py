@@ -510,15 +510,6 @@ def test_wrong_command_lines_are_refused(
     assert message in capsys.readouterr().err
 
 
-@pytest.fixture
-def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A capture takes it that its cluster answers."""
-    monkeypatch.setattr(
-        "kafka_assignors._cluster.handle.connect",
-        lambda _: nullcontext(SimpleNamespace(settings={"bootstrap_servers": "h:1"})),
-    )
-
-
 def test_a_page_that_cannot_be_written_is_named_before_a_record_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -562,7 +553,6 @@ def test_a_command_that_begins_again_after_ctrl_c_says_nothing_of_a_rest(
     assert capsys.readouterr().err == "interrupted\n"
 
 
-@pytest.mark.usefixtures("no_cluster_asked")
 def test_a_capture_that_is_broken_off_says_what_it_has_captured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -571,6 +561,8 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
         watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
         raise KeyboardInterrupt
 
+    answering = nullcontext(SimpleNamespace(settings={"bootstrap_servers": "h:1"}))
+    monkeypatch.setattr("kafka_assignors._cluster.handle.connect", lambda _: answering)
     monkeypatch.setattr("kafka_assignors.history._capture.capture", interrupted)
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()
