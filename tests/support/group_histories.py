@@ -1,15 +1,12 @@
 """Histories of groups: by hand, and from the simulator with the records that its coordinator writes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from random import Random
 from typing import Any
 
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.activity import Activity, GroupFollower
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
@@ -23,6 +20,7 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import SnapshotReader
+from tests.support.wire import NOTHING, partition_list
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50
@@ -43,16 +41,13 @@ def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fiel
     to topics of one letter.
     """
     bare, _, number = name.lstrip("=").partition("#")
-    claims: dict[str, tuple[int, ...]] = {}
-    for topic, partition in sorted(partitions_of(had)):
-        claims[topic] = (*claims.get(topic, ()), partition)
     settings: dict[str, Any] = {"host": "/h", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
     return SnapshotMember(
         member_id=f"{bare}-{number or 0}",
         instance_id=bare if name.startswith("=") else None,
         client_id=bare,
         topics=frozenset(topics),
-        claims=claims,
+        claims={topic: tuple(ids) for topic, ids in by_topic(partitions_of(had)).items()},
         assignment=partitions_of(has),
         **{**settings, **fields},
     )
@@ -138,7 +133,7 @@ def recorded(snapshot: Snapshot) -> ArchivedRecord:
                     rack=one.rack,
                     user_data=b"",
                 ).encode(),
-                assignment=_assignment(one.assignment),
+                assignment=b"\0\3" + partition_list([*by_topic(one.assignment).items()]) + NOTHING,
             )
             for one in snapshot.members
         ),
@@ -247,15 +242,6 @@ def random_life(seed: int, assignors: Sequence[type[Assignor]], *, acts: int = 1
             group.run(rng.choice([0.1, 0.5, 2]))
     group.settle()
     return group
-
-
-def _assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
-    of_topics = [
-        ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[number for _, number in each])
-        for topic, each in groupby(sorted(partitions), itemgetter(0))
-    ]
-    made: bytes = ConsumerProtocolAssignment(version=3, assigned_partitions=of_topics, user_data=b"").encode()
-    return made
 
 
 def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[ArchivedRecord]:

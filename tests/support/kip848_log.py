@@ -5,6 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import (
@@ -154,9 +155,7 @@ def _texts(texts: str) -> bytes:
 
 
 def _topics(text: str) -> bytes:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions_of(text)):
-        topics.setdefault(topic, []).append(partition)
+    topics = by_topic(partitions_of(text))
     body = bytes([len(topics) + 1])
     for topic, ids in topics.items():
         body += TOPIC_IDS[topic].bytes + bytes([len(ids) + 1]) + b"".join(map(_int32, ids)) + b"\0"
