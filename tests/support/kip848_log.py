@@ -13,6 +13,7 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
+from tests.support.archives import key_of
 from tests.support.group_histories import START_US, partitions_of
 
 TOPIC_IDS = {"t": UUID(int=1), "u": UUID(int=2)}
@@ -95,8 +96,7 @@ class Log:
         self._add(group_metadata_key("g"), data)
 
     def _write(self, kind: int, names: Sequence[str], body: bytes | None) -> None:
-        key = kind.to_bytes(2) + b"".join(len(name).to_bytes(2) + name.encode() for name in ("g", *names))
-        self._add(key, None if body is None else b"\0\0" + body)
+        self._add(key_of("g", kind, *names), None if body is None else b"\0\0" + body)
 
     def _add(self, key: bytes, value: bytes | None) -> None:
         time_us = START_US + round(self.seconds * 1e6)
