@@ -1,6 +1,5 @@
 """The archive and its tables, read by other engines; the queries of docs/history_queries.md."""
 
-import re
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -17,20 +16,15 @@ from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._tables.job import make_tables
 from tests.support.archives import counted, group, member, row
 from tests.support.delta_tables import HISTORY, in_order, read_by_us
-from tests.support.kinds import ROOT
 from tests.support.object_store import ObjectStore
+from tests.support.pages import defined, listings
 from tests.support.small_archives import DAY, generation, kip848_dump
 from tests.support.written_archives import append
 
 pytestmark = pytest.mark.slow
 
-BLOCKS = re.findall(
-    r"^```(python|sql)\n(.*?)^```",
-    (ROOT / "docs" / "history_queries.md").read_text(encoding="utf-8"),
-    re.DOTALL | re.MULTILINE,
-)
-QUERIES = [text for kind, text in BLOCKS if kind == "sql"]
-SET_UP, IN_POLARS = (text for kind, text in BLOCKS if kind == "python")
+PAGE = "docs/history_queries.md"
+QUERIES = listings(PAGE, "sql")
 
 
 def restless(number: int, offset: int) -> dict[str, Any]:
@@ -98,9 +92,7 @@ def db(home: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Any
     if "://" in where:
         pytest.skip("the page's places are in a folder")
     monkeypatch.chdir(where)
-    names: dict[str, Any] = {}
-    exec(SET_UP, names)  # noqa: S102 - the page's
-    exec(IN_POLARS, names)  # noqa: S102
+    names = defined(*listings(PAGE))
     with names["db"]:
         yield names
 
