@@ -20,8 +20,8 @@ SINCE = moment(START_US + 11_500_000)
 """The group of KIP-848 of `story` has members then, and rebalances later."""
 
 
-def kip848() -> list[ArchivedRecord]:
-    """Two members come, and a third for a second; two days later one goes, and a fourth comes."""
+def kip848(*, pause: float = 0) -> list[ArchivedRecord]:
+    """Two members come, and a third for a second; two days later one goes, and then a fourth comes."""
     log = Log()
     two_come(log)
     a_third_passes(log)
@@ -30,10 +30,12 @@ def kip848() -> list[ArchivedRecord]:
     log.reached(5)
     log.at(2 * DAY + 1)
     log.has("b", 5, "t0 t1 t2 t3")
+    log.at(2 * DAY + 1 + pause)
     log.joined("d")
     log.reached(6)
     log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
-    log.at(2 * DAY + 4)
+    log.at(2 * DAY + 4 + pause)
+    log.has("b", 6, "t0 t1")
     log.has("d", 6, "t2 t3")
     return log.records
 

@@ -78,7 +78,7 @@ GOLDEN: dict[str, list[ArchivedRecord]] = {
     "sticky": random_life(5, [StickyAssignor]).records,
     "cooperative": random_life(1, [CooperativeStickyAssignor], acts=20).records,
     "odd": random_records(3, records=80),
-    "kip848": kip848(),
+    "kip848": kip848(pause=100),
 }
 
 
