@@ -129,7 +129,7 @@ def a_third_passes(log: Log) -> None:
 
 
 def hand_overs(count: int) -> list[ArchivedRecord]:
-    """Again and again a member comes, gets what the one before has, and outlives it."""
+    """Again and again a member comes and gets most of what the one before has, which then goes."""
     log = Log()
     for number in range(1, count + 1):
         log.at(100 * number).joined(f"m{number}", topics="tu")
