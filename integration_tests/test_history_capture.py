@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 from collections import Counter
@@ -47,6 +46,7 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing._brokers.jars import class_path, fetch_jars
 from tests.support import sessions
 from tests.support.archives import group as group_value
+from tests.support.commits import commit_key
 from tests.support.dumps import dump_command, printed_record
 from tests.support.object_store import Fault, ObjectStore
 from tests.support.small_archives import read
@@ -128,14 +128,6 @@ def form_a_group(cluster: Cluster | str, topic: str, assignor: type[Any]) -> Non
 
 a_generation = partial(group_value, protocol_type="x" * 100)
 """A group's record without members, of some size."""
-
-
-def a_commit(group: str, partition: int) -> bytes:
-    """The key of a committed offset."""
-    texts = (group.encode(), b"orders")
-    return (
-        b"\0\1" + b"".join(struct.pack(">h", len(one)) + one for one in texts) + struct.pack(">i", partition)
-    )
 
 
 def put(cluster: Cluster, records: Sequence[tuple[bytes, bytes | None]]) -> None:
@@ -336,7 +328,7 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
             [
                 (group_metadata_key(f"group {number % 7}"), a_generation(number))
                 if number % 3
-                else (a_commit(f"group {number % 7}", number % 11), b"\0\3")
+                else (commit_key(f"group {number % 7}", "orders", number % 11), b"\0\3")
                 for number in range(20_000)
             ],
         )
@@ -419,7 +411,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
         assert len(old) > len(newest)
 
         # Segments roll by what is committed, and only those that are closed are compacted.
-        filler = [(a_commit("filler", number % 5), b"x" * 500) for number in range(12_000)]
+        filler = [(commit_key("filler", "orders", number % 5), b"x" * 500) for number in range(12_000)]
         put(cluster, filler)
         wait_for(
             "compaction to remove the group's older generations",
@@ -448,7 +440,10 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
         form_a_group(cluster, topic, RangeAssignor)  # which creates it
         put(
             cluster,
-            [(a_commit("filler", number), b"x") for number in range(PARTITIONS * max(before.values()))],
+            [
+                (commit_key("filler", "orders", number), b"x")
+                for number in range(PARTITIONS * max(before.values()))
+            ],
         )
         with pytest.raises(WrongArchiveError, match=r"with id .{22}, not .{22}: it was created"):
             capture(ClusterHandle(cluster.bootstrap_servers), archive)

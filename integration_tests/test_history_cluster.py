@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,8 +17,6 @@ import pytest
 
 from integration_tests.support.spark_cluster import SparkCluster, can_hide, spark_cluster
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVED, TABLES
@@ -26,9 +24,9 @@ from kafka_assignors.history._store.location import Location, locate
 from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.archives import batch_of, random_records as random_pairs, row as row_of
-from tests.support.delta_tables import rows_of
+from tests.support.delta_tables import rounded, rows_of
 from tests.support.group_histories import random_records
-from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.kip848_log import SEEN_TOPICS, hand_overs
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.object_store import Fault, ObjectStore
 from tests.support.pages import listing
@@ -45,27 +43,10 @@ GROUPS = 6
 FILES = 4
 
 
-def modern() -> Log:
-    """A group of KIP-848 that hands over again and again."""
-    log = Log()
-    for number in range(1, 30):
-        log.at(100 * number)
-        log.joined(f"m{number}", topics="tu")
-        log.epoch(number)
-        log.assigned(number)
-        if number > 1:
-            log.has(f"m{number - 1}", number, "t0")
-            log.at(100 * number + 5)
-        log.has(f"m{number}", number, "t1 u0")
-        log.at(100 * number + 50)
-        log.gone(f"m{number - 1}")
-    return log
-
-
 def all_rows() -> Rows:
     """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
     lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
-    lives.append(modern().records)
+    lives.append(hand_overs(29))
     rows = [row for partition, records in enumerate(lives) for row in archive_rows(records, partition)]
     began = rows[0]["timestamp"]
     rows += [
@@ -83,7 +64,7 @@ def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -
     for number in range(FILES):
         part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
         add_batch(archive, batch_of(part))
-    archive.add_topics([SeenTopic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
+    archive.add_topics(SEEN_TOPICS)
     return archive
 
 
@@ -132,10 +113,10 @@ def make(
     captured = records_of(Archive((out / "captured").uri, out.options))
     return Made(
         counts=told[0],
-        tables={name: ordered(rows) for name, rows in made.items()},
-        what_if=ordered(told[2]),
+        tables={name: rounded(rows) for name, rows in made.items()},
+        what_if=rounded(told[2]),
         page=re.sub(r"[\d-]+ [\d:]+ UTC from", "from", text),
-        captured=ordered(row for row in captured if row["key"] is not None),
+        captured=rounded(row for row in captured if row["key"] is not None),
     )
 
 
@@ -168,15 +149,6 @@ def in_turn(printed: str) -> list[Any]:
         found.append(value)
         printed = printed[end:]
     return found
-
-
-def ordered(rows: Iterable[dict[str, Any]]) -> Rows:
-    """In one order; and floats, whose sums depend on the order, in whole microseconds."""
-    rounded = (
-        {name: round(cell, 6) if isinstance(cell, float) else cell for name, cell in row.items()}
-        for row in rows
-    )
-    return sorted(rounded, key=repr)
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +227,7 @@ def test_workers_that_share_no_folder_do_all_that_one_process_does(
     stored.refresh()
     days = [file.values["day"] for file in stored.files()]
     assert len(days) == len({*days}) < len(archive.files())
-    rows = [ordered(records_of(one)) for one in (archive, stored)]
+    rows = [rounded(records_of(one)) for one in (archive, stored)]
     assert len(rows[0]) == len(all_rows())
     assert rows[1] == rows[0]
 
@@ -271,7 +243,7 @@ def test_a_capture_goes_on_when_a_worker_is_killed_amid_its_data(
     places = [(row["partition"], row["offset"]) for row in captured if row["offset"] is not None]
     assert len(places) == len({*places})
     assert told["read"] == sum(row["count"] for row in captured)
-    kept = ordered(row for row in captured if row["key"] is not None)
+    kept = rounded(row for row in captured if row["key"] is not None)
     assert [row for row in kept if row in here.captured] == here.captured
 
 
@@ -285,7 +257,7 @@ def test_tables_are_made_whole_when_a_worker_is_killed_amid_its_data(
         (counts,) = run(driver, ["tables", stored.where.uri, to.uri])
     assert counts == here.counts
     for name, schema in TABLES.items():
-        assert ordered(rows_of((to / name).uri, schema, to.options)) == here.tables[name], name
+        assert rounded(rows_of((to / name).uri, schema, to.options)) == here.tables[name], name
 
 
 @contextmanager

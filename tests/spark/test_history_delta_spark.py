@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
@@ -15,15 +14,13 @@ from pyspark.sql import SparkSession
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._metrics import SCHEMAS, metrics
-from kafka_assignors.history._schemas import TABLES
-from kafka_assignors.history._store.location import locate
-from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.testing._brokers.jars import fetch_jars
 from tests.support.archives import counted
+from tests.support.delta_tables import HISTORY, in_order, read_by_us
 from tests.support.kinds import ROOT
-from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of, table_of
+from tests.support.small_archives import DAY, add, generation, kip848_dump
 
 HASHES = Path(__file__).parents[1] / "support" / "delta-4.4.0.sha256"
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -62,10 +59,6 @@ def artifact(jar: Path) -> str:
     return re.sub(r"-\d.*", "", jar.name)
 
 
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=repr)
-
-
 def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSession, tmp_path: Path) -> None:
     home = str(tmp_path)
     archive = Archive.create(f"{home}/archive")
@@ -75,11 +68,7 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     make_tables(archive, f"{home}/tables")
     metrics(archive, f"{home}/metrics")
     maintain(archive, plan_maintenance(archive))
-    expected = {f"{home}/archive/records": rows_of(spark, archive).toArrow()}
-    expected |= {f"{home}/tables/{name}": read_table(f"{home}/tables", name).read_all() for name in TABLES}
-    for name, schema in SCHEMAS.items():
-        log = Log(locate(f"{home}/metrics/{name}"))
-        expected[str(log.where)] = table_of(spark, log, schema).toArrow()
+    expected = {f"{home}/{name}": read_by_us(home, name) for name in HISTORY}
 
     out = tmp_path / "rows"
     subprocess.run(
@@ -91,4 +80,4 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     )
     read = pickle.loads(out.read_bytes())  # noqa: S301 - just written
     for table, rows in expected.items():
-        assert in_order(read[table]) == in_order(rows.to_pylist()), table
+        assert in_order(read[table]) == in_order(rows), table

@@ -1,6 +1,5 @@
 """The archive and its tables, read by other engines; the queries of docs/history_queries.md."""
 
-import re
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -13,28 +12,19 @@ from deltalake import DeltaTable
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
-from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
-from kafka_assignors.history._schemas import TABLES
-from kafka_assignors.history._store.location import locate
-from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import Part, read_parts
-from kafka_assignors.history._tables.job import make_tables, read_table
-from kafka_assignors.history._tables.replaced import read_versions
+from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._tables.job import make_tables
 from tests.support.archives import counted, group, member, row
-from tests.support.kinds import ROOT
+from tests.support.delta_tables import HISTORY, in_order, read_by_us
 from tests.support.object_store import ObjectStore
+from tests.support.pages import defined, listings
 from tests.support.small_archives import DAY, generation, kip848_dump
 from tests.support.written_archives import append
 
 pytestmark = pytest.mark.slow
 
-BLOCKS = re.findall(
-    r"^```(python|sql)\n(.*?)^```",
-    (ROOT / "docs" / "history_queries.md").read_text(encoding="utf-8"),
-    re.DOTALL | re.MULTILINE,
-)
-QUERIES = [text for kind, text in BLOCKS if kind == "sql"]
-SET_UP, IN_POLARS = (text for kind, text in BLOCKS if kind == "python")
+PAGE = "docs/history_queries.md"
+QUERIES = listings(PAGE, "sql")
 
 
 def restless(number: int, offset: int) -> dict[str, Any]:
@@ -63,10 +53,6 @@ def home(
     return where, options
 
 
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=repr)
-
-
 def entry(one: Any) -> Any:
     return tuple(one.values()) if isinstance(one, dict) else one
 
@@ -78,31 +64,15 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def rows_of(where: str, name: str, options: dict[str, str]) -> list[dict[str, Any]]:
-    """As this package reads a table."""
-    kind, _, table = name.partition("/")
-    if kind == "archive":
-        archive = Archive(f"{where}/archive", options)
-        batches = archive.split(archive.files())(1).batches()
-    elif kind == "tables":
-        batches = read_table(f"{where}/tables", table, options)
-    else:
-        versions = read_versions(locate(f"{where}/metrics", options), MANIFEST)
-        log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
-        batches = read_parts(log.where, map(Part, log.files()), SCHEMAS[table])
-    return [row for batch in batches for row in batch.to_pylist()]
-
-
 EMPTY = {"tables/claims", "tables/rejected"}
-NAMES = ["archive/records", *(f"tables/{name}" for name in TABLES), *(f"metrics/{name}" for name in SCHEMAS)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", HISTORY)
 def test_other_engines_read_the_rows_that_this_package_reads(
     home: tuple[str, dict[str, str]], name: str
 ) -> None:
     where, options = home
-    expected = plain(rows_of(where, name, options))
+    expected = plain(read_by_us(where, name, options))
     assert bool(expected) == (name not in EMPTY)
 
     seen = DeltaTable(f"{where}/{name}", storage_options=options)
@@ -122,9 +92,7 @@ def db(home: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Any
     if "://" in where:
         pytest.skip("the page's places are in a folder")
     monkeypatch.chdir(where)
-    names: dict[str, Any] = {}
-    exec(SET_UP, names)  # noqa: S102 - the page's
-    exec(IN_POLARS, names)  # noqa: S102
+    names = defined(*listings(PAGE))
     with names["db"]:
         yield names
 

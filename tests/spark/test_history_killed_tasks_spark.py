@@ -19,7 +19,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._store.location import StoreError, locate
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, ObjectStore
-from tests.support.small_archives import DAY, add, generation, offsets, opened, read, said_by
+from tests.support.small_archives import DAY, add, generation, opened, said_by, seen
 
 pytestmark = pytest.mark.slow
 
@@ -107,11 +107,9 @@ def test_a_task_that_is_killed_and_tried_again_adds_its_rows_once(
         struck.wait()
         assert kill_tasks(writer) >= 1
     assert writer.stdout.readline() == "done\n"
-    found = opened(archive)
-    new, end = ([2, DAY, DAY + 1], DAY + 2) if what == "append" else ([], 2)
-    assert offsets(read(spark, found)) == [0, 1, *new]
-    assert found.frontier() == {0: end}
-    assert len(found.files()) == (4 if what == "append" else 1)
+    new, end, files = ([2, DAY, DAY + 1], DAY + 2, 4) if what == "append" else ([], 2, 1)
+    assert seen(spark, archive) == ([0, 1, *new], {0: end})
+    assert len(opened(archive).files()) == files
 
 
 # A full disk
@@ -162,12 +160,10 @@ def test_a_full_disk_ends_a_batch_and_with_room_it_goes_on(
         said = said_by(lambda: add(spark, opened(archive), [generation(3, 2, "a")]))
         assert re.match(f"StoreError: cannot write {full}", said), said
         assert len(locate(f"{archive.where}/records/source=topic/day=2026-01-01").names()) == 1
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1], {0: 2})
+    assert seen(spark, archive) == ([0, 1], {0: 2})
     filler.unlink()
-    add(spark, found, [generation(3, 2, "a")])
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
+    add(spark, opened(archive), [generation(3, 2, "a")])
+    assert seen(spark, archive) == ([0, 1, 2], {0: 3})
 
 
 def test_a_batch_that_fills_a_disk_leaves_nothing_there(spark: SparkSession, disk: Path) -> None:

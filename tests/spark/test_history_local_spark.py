@@ -20,7 +20,7 @@ from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import what_if
 from tests.support.archives import BEGAN
-from tests.support.delta_tables import rows_of
+from tests.support.delta_tables import in_order, rows_of
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, SINCE, chance, story
 
@@ -83,7 +83,7 @@ def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: E
     schemas = {"metrics": SCHEMAS, "tables": TABLES}
     for home, tables in schemas.items():
         for name, schema in tables.items():
-            found[f"{home}/{name}"] = sorted(rows_of(folder / home / name, schema), key=repr)
+            found[f"{home}/{name}"] = in_order(rows_of(folder / home / name, schema))
     page = folder / "page.html"
     for assignors in ((), ("range", "sticky")):
         with suppress(ValueError):  # there may be nothing to report on
@@ -134,6 +134,9 @@ def test_there_is_something_to_find(archives: dict[str, Archive], tmp_path: Path
     assert all(f">{group}<" in found["page ()"] for group in ("coop", "range", "g"))
     assert "What if" in found["page ('range', 'sticky')"]
     assert min(len(found[f"tables/{name}"]) for name in ("members", "assignments", "moves")) > 10
+    moved = [move for row in found["metrics/rebalances"] if row["group"] == "g" for move in row["moves"]]
+    moved += [row for row in found["tables/moves"] if row["group"] == "g"]
+    assert {move["topic"] for move in moved} == {"t"}  # not an id
 
 
 def test_the_selections_choose_different_records(archives: dict[str, Archive]) -> None:

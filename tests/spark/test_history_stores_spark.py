@@ -47,12 +47,15 @@ from tests.support.small_archives import (
     opened,
     read,
     said_by,
-    selected_by,
+    seen,
     table_of,
 )
+from tests.support.written_archives import selected_by
 
 pytestmark = pytest.mark.slow
 
+TWO, THREE = ([0, 1], {0: 2}), ([0, 1, 2], {0: 3})
+"""What is seen of so many records: their offsets, and up to where their partition was read."""
 ENDS_SOON = {"retry_timeout": "1s"}
 SLOW_DOWN = "503 Service Unavailable (SlowDown): the store is busy or not available"
 
@@ -92,7 +95,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["read"] = plain(read(spark, archive))
     since = BEGAN + timedelta(days=1)
     told["read_since"] = plain(read(spark, archive, since=since))
-    told["selected"] = selected_by(archive, since=since, groups=["ord*"])
+    told["selected"] = selected_by(Engine.spark(), archive, since=since, groups=["ord*"])
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
     told["made"] = make_tables(archive, f"{again}/tables", options=options)
@@ -329,10 +332,9 @@ def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
         f"cannot commit to {archive.where}/records: 507 Insufficient Storage (XMinioStorageFull): the store"
         " is full"
     )
-    hasty = opened(archive)
-    assert (offsets(read(spark, hasty)), hasty.frontier()) == ([0, 1], {0: 2})
-    add(spark, hasty, [generation(3, 2, "a")])
-    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
+    assert seen(spark, archive) == TWO
+    add(spark, opened(archive), [generation(3, 2, "a")])
+    assert seen(spark, archive) == THREE
 
 
 @pytest.mark.parametrize("times", [1, None])
@@ -347,8 +349,7 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
                 add(spark, hasty, [generation(3, 2, "a")])
         else:
             add(spark, hasty, [generation(3, 2, "a")])
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert seen(spark, archive) == THREE
 
 
 def test_data_that_comes_after_its_writer_gave_up_and_asked_again_is_there_once(
@@ -358,8 +359,7 @@ def test_data_that_comes_after_its_writer_gave_up_and_asked_again_is_there_once(
     with object_store.failing(late) as struck:
         add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
         assert struck.count() == 1
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert seen(spark, archive) == THREE
 
 
 def test_a_commit_that_comes_after_its_writer_gave_up_is_an_error_and_there_once(
@@ -370,8 +370,7 @@ def test_a_commit_that_comes_after_its_writer_gave_up_is_an_error_and_there_once
     with object_store.failing(late), refused:  # nobody knows what became of it: it is not asked for again
         add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
     wait_until(lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a late commit")
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert seen(spark, archive) == THREE
 
 
 DATA = r"records/source=topic/day=2026-01-01/\S+\.parquet$"
@@ -419,14 +418,12 @@ add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
             lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a commit on its way"
         )
     found = opened(archive)
-    done = ([0, 1, 2], {0: 3}) if HELD[point].done else ([0, 1], {0: 2})
-    assert (offsets(read(spark, found)), found.frontier()) == done
+    assert seen(spark, found) == (THREE if HELD[point].done else TWO)
     day = locate(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
     assert len(day.names()) == len(found.files()) + (point == "its commit")  # what it wrote
     if not HELD[point].done:
         add(spark, found, [generation(3, 2, "a")])
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert seen(spark, archive) == THREE
 
 
 def test_a_worker_that_is_killed_amid_its_data_ends_the_batch_and_nothing_of_it_is_seen(
@@ -442,10 +439,9 @@ def test_a_worker_that_is_killed_amid_its_data_ends_the_batch_and_nothing_of_it_
                         worker.kill()
         with pytest.raises((PySparkException, Py4JError), match="Python worker exited unexpectedly"):
             batch.result(timeout=120)
-    found = opened(archive)
-    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1], {0: 2})
-    add(spark, found, [generation(3, 2, "a")])
-    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
+    assert seen(spark, archive) == TWO
+    add(spark, opened(archive), [generation(3, 2, "a")])
+    assert seen(spark, archive) == THREE
 
 
 def test_of_two_writers_at_once_one_is_told(spark: SparkSession, archive: Archive) -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from random import Random
 import pytest
 
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._brokers.waiting import wait_until
 from tests.support.archives import archived, random_records
 from tests.support.pages import listings
@@ -40,11 +40,6 @@ def started(script: str, log: Path, until: str) -> Iterator[None]:
         running.wait()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def test_its_commands_start_a_cluster_that_reads_an_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,7 +47,7 @@ def test_its_commands_start_a_cluster_that_reads_an_archive(
     add_batch(archive, archived(random_records(Random(1), 100)))
     named = {
         "10.0.0.1": "127.0.0.1",
-        "7077": str(free_port()),
+        "7077": str(free_ports(1)[0]),
         "/srv/history": str(tmp_path / "history"),
         "/srv/spark-work": str(tmp_path / "work"),
     }

@@ -1,6 +1,7 @@
 """Rows of an archive, made by hand and at random."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -43,10 +44,10 @@ def row(key: bytes | None, value: bytes | None, *, partition: int = 0, offset: i
     }
 
 
-def key_of(group: str, kind: int = 2, member: str = "") -> bytes:
-    """The key of a record of a group, or of one of its members."""
-    names = [name.encode() for name in ([group, member] if member else [group])]
-    return kind.to_bytes(2) + b"".join(len(name).to_bytes(2) + name for name in names)
+def key_of(group: str, kind: int = 2, *names: str) -> bytes:
+    """The key of a record of a group, or of what else it names: a member, or a topic, for example."""
+    texts = [name.encode() for name in (group, *names)]
+    return kind.to_bytes(2) + b"".join(len(text).to_bytes(2) + text for text in texts)
 
 
 def hourly(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
@@ -152,14 +153,7 @@ def random_value(rng: Random, generation: int) -> bytes:
         )
         if rng.random() < 0.05:
             twice = partition_list([("t", [0]), ("t", [1])])
-            return MemberMetadata(
-                member_id="m-twice",
-                client_id="c",
-                client_host="/h",
-                session_timeout=1,
-                subscription=said,
-                assignment=b"\0\0" + twice + NULL,
-            )
+            return replace(member("m-twice", said=said), assignment=b"\0\0" + twice + NULL)
         return made
 
     return group(

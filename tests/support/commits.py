@@ -4,13 +4,15 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
+from tests.support.archives import key_of
 
 SECOND = 1_000_000
+HOT = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
+"""Records a second of six partitions: as many of the first as of all others."""
 
 
 def commit_key(group: str, topic: str, partition: int) -> bytes:
-    names = b"".join(struct.pack(f">h{len(name)}s", len(name), name.encode()) for name in (group, topic))
-    return b"\0\1" + names + partition.to_bytes(4)
+    return key_of(group, 1, topic) + partition.to_bytes(4)
 
 
 def commit(

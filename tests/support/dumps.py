@@ -1,11 +1,11 @@
 """Dumps of the offsets topic, as Kafka's console consumer prints them with the options of docs/history.md."""
 
-import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
+from tests.support.pages import listing
 
 
 def printed_bytes(data: bytes | None) -> bytes:
@@ -41,8 +41,5 @@ def write_dump(path: Path, records: Iterable[ArchivedRecord], *, later_us: int =
 
 def dump_command() -> list[str]:
     """The words of the command in docs/history.md that makes a dump, but for where its output goes."""
-    page = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
-    (command,) = re.findall(
-        r"^```bash\n(bin/kafka-console-consumer.sh .*?)> dump.txt\n```", page, re.MULTILINE | re.DOTALL
-    )
+    command = listing("docs/history.md", "bin/kafka-console-consumer.sh", "bash").removesuffix("> dump.txt\n")
     return shlex.split(command.replace("\\\n", " "))

@@ -1,20 +1,16 @@
 """Histories of groups: by hand, and from the simulator with the records that its coordinator writes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from random import Random
 from typing import Any
 
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.activity import Activity, GroupFollower
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -24,6 +20,7 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import SnapshotReader
+from tests.support.wire import NOTHING, partition_list
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50
@@ -38,37 +35,43 @@ def partitions_of(text: str) -> frozenset[tuple[str, int]]:
 
 
 def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fields: Any) -> SnapshotMember:
-    """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id"."""
+    """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id".
+
+    The name is its client id or instance id. It has and had partitions as in `partitions_of`, and subscribes
+    to topics of one letter.
+    """
     bare, _, number = name.lstrip("=").partition("#")
-    claims: dict[str, tuple[int, ...]] = {}
-    for topic, partition in sorted(partitions_of(had)):
-        claims[topic] = (*claims.get(topic, ()), partition)
-    settings: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
+    settings: dict[str, Any] = {"host": "/h", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
     return SnapshotMember(
         member_id=f"{bare}-{number or 0}",
         instance_id=bare if name.startswith("=") else None,
         client_id=bare,
-        host="/h",
         topics=frozenset(topics),
-        claims=claims,
+        claims={topic: tuple(ids) for topic, ids in by_topic(partitions_of(had)).items()},
         assignment=partitions_of(has),
         **{**settings, **fields},
     )
 
 
 def snapshot(
-    generation: int, seconds: float, *members: SnapshotMember, joined: float | None = None, **fields: Any
+    generation: int,
+    seconds: float,
+    *members: SnapshotMember,
+    joined: float | None = None,
+    strategy: str = "sticky",
+    start_us: int = START_US,
+    **fields: Any,
 ) -> Snapshot:
     """A snapshot so many seconds after the start; `joined` is when all had joined, at once by default."""
-    settings: dict[str, Any] = {"group": "g", "strategy": "sticky" if members else None}
-    state = seconds if joined is None else joined
     return Snapshot(
+        group="g",
         generation=generation,
-        time_us=START_US + round(seconds * 1e6),
-        state_time_us=START_US + round(state * 1e6),
+        time_us=start_us + round(seconds * 1e6),
+        state_time_us=start_us + round((seconds if joined is None else joined) * 1e6),
         offset=round(seconds * 1000),
+        strategy=strategy if members else None,
         members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
-        **{**settings, **fields},
+        **fields,
     )
 
 
@@ -126,11 +129,11 @@ def recorded(snapshot: Snapshot) -> ArchivedRecord:
                 subscription=make_subscription(
                     sorted(one.topics),
                     owned={topic: [*ids] for topic, ids in one.claims.items()},
-                    generation=NO_GENERATION,
+                    generation=snapshot.generation - 1,
                     rack=one.rack,
                     user_data=b"",
                 ).encode(),
-                assignment=_assignment(one.assignment),
+                assignment=b"\0\3" + partition_list([*by_topic(one.assignment).items()]) + NOTHING,
             )
             for one in snapshot.members
         ),
@@ -241,20 +244,6 @@ def random_life(seed: int, assignors: Sequence[type[Assignor]], *, acts: int = 1
     return group
 
 
-def total(values: Iterable[float]) -> float:
-    """A sum that does not depend on the order."""
-    return round(sum(values), 6)
-
-
-def _assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
-    of_topics = [
-        ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[number for _, number in each])
-        for topic, each in groupby(sorted(partitions), itemgetter(0))
-    ]
-    made: bytes = ConsumerProtocolAssignment(version=3, assigned_partitions=of_topics, user_data=b"").encode()
-    return made
-
-
 def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[ArchivedRecord]:
     """Records of a group in which anything stands: hand-overs without end, generations that come again."""
     rng = Random(seed)
@@ -269,37 +258,33 @@ def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[A
         names = [name for name in "abc" if never or rng.random() < 0.8]
         given = {name: [p for p in range(6) if p % 3 == ord(name) % 3] for name in names}
         members = [
-            MemberMetadata(
+            SnapshotMember(
                 member_id=f"{name}-{rng.randrange(3)}",
-                group_instance_id=name if name != "c" else None,
+                instance_id=name if name != "c" else None,
                 client_id=name,
-                client_host="/h",
-                rebalance_timeout=1000,
-                session_timeout=500,
-                subscription=make_subscription(
-                    ["t"],
-                    owned={}
-                    if not never and rng.random() < settling
-                    else {"t": [*given[name], 99 if never else rng.randrange(6)]},
-                    generation=generation - 1,
-                    rack=None,
-                    user_data=b"",
-                ).encode(),
-                assignment=_assignment(("t", number) for number in given[name][: rng.randint(1, 2)]),
+                host="/h",
+                topics=frozenset("t"),
+                claims={}
+                if not never and rng.random() < settling
+                else {"t": (*given[name], 99 if never else rng.randrange(6))},
+                assignment=frozenset(("t", number) for number in given[name][: rng.randint(1, 2)]),
+                session_timeout_ms=500,
+                rebalance_timeout_ms=1000,
             )
             for name in names
         ]
-        value = GroupMetadataValue(
-            version=3,
-            protocol_type="consumer",
+        told = Snapshot(
+            group=group,
             generation=generation,
-            protocol="cooperative-sticky" if members else None,
-            leader=members[0].member_id if members else None,
-            current_state_timestamp=now_ms - rng.choice([0, 1]),
+            time_us=now_ms * 1000,
+            state_time_us=(now_ms - rng.choice([0, 1])) * 1000,
+            offset=offset,
+            leader_epoch=0,
+            strategy="cooperative-sticky" if members else None,
             members=tuple(members),
         )
-        deleted = rng.random() < 0.01
-        key, data = group_metadata_key(group), None if deleted else encode_group_metadata(value)
-        made.append(ArchivedRecord(key, data, 0, offset, now_ms * 1000, 0))
-        generation = 0 if deleted else generation
+        made.append(recorded(told))
+        if rng.random() < 0.01:
+            made[-1] = made[-1]._replace(value=None)
+            generation = 0
     return made

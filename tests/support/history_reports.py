@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
@@ -115,78 +115,46 @@ def snapshot(
     )
 
 
-class History(NamedTuple):
-    """What is drawn of a group."""
-
-    group: str
-    rebalances: Sequence[Rebalance] = ()
-    snapshots: Sequence[Snapshot] = ()
-
-
-def report(
-    groups: Iterable[GroupSummary], histories: Iterable[History] = (), rows: Iterable[WhatIf] = ()
-) -> list[ReportedGroup]:
-    drawings = {one.group: draw(one.rebalances, one.snapshots) for one in histories}
-    return [
-        ReportedGroup(
-            summary=one,
-            what_if=[row for row in rows if row.group == one.group],
-            drawing=drawings.get(one.group),
-        )
-        for one in groups
-    ]
-
-
 def html_of(groups: Sequence[ReportedGroup], source: str = "cluster mercury") -> str:
     """The page on groups."""
     return render(groups, source=source, made=MIDNIGHT + timedelta(days=1, minutes=5))
 
 
 def small_report(*groups: str) -> list[ReportedGroup]:
-    """Each group with a course of its own: a consumer that joins, and one that is gone."""
-    histories = [
-        History(
-            group=group,
-            rebalances=[rebalance(60, joined("b/2")), rebalance(120, gone("a/1"))],
-            snapshots=[
-                snapshot(0, {"a": range(4)}),
-                snapshot(60, {"a": (0, 1), "b": (2, 3)}),
-                snapshot(120, {"b": range(4)}),
+    """Groups of one course: a consumer joins, and one is gone."""
+    course = draw(
+        [rebalance(60, joined("b/2")), rebalance(120, gone("a/1"))],
+        [
+            snapshot(0, {"a": range(4)}),
+            snapshot(60, {"a": (0, 1), "b": (2, 3)}),
+            snapshot(120, {"b": range(4)}),
+        ],
+    )
+    return [
+        ReportedGroup(
+            summary=summary(group),
+            what_if=[
+                what_if("actual", group=group, rebalances=2),
+                what_if("range", "static members", group=group, rebalances=1),
             ],
+            drawing=course,
         )
         for group in groups
     ]
-    rows = [
-        what_if(name, scenario, group=group, rebalances=count)
-        for group in groups
-        for name, scenario, count in (("actual", "as it was", 2), ("range", "static members", 1))
-    ]
-    return report([summary(group) for group in groups], histories, rows)
 
 
 def hostile_report(name: str = HOSTILE) -> list[ReportedGroup]:
     """Every text that comes from strangers is markup, or this name."""
-    member: dict[str, Any] = {
-        "client_id": name,
-        "host": name,
-        "assignment": frozenset({(name, 0), (name, 1)}),
-    }
     kind: Any = name
-    history = History(
-        group=name,
-        rebalances=[
-            rebalance(
-                60,
-                Change(kind=kind, member=name, text=name),
-                strategy=name,
-                moves=(OwnerMove(topic=name, partition=0, source=name, target=name),),
-            )
-        ],
-        snapshots=[snapshot(60, {"a": ()}, **member)],
-    )
-    changes = {"reasons": {name: 1}, "flapping": [name], "rebalances": 1}
-    rows = [
-        what_if("actual", group=name),
-        what_if(name, name, group=name, rebalances=1),
+    move = OwnerMove(topic=name, partition=0, source=name, target=name)
+    owned = frozenset({(name, 0), (name, 1)})
+    return [
+        ReportedGroup(
+            summary=summary(name, reasons={name: 1}, flapping=[name], rebalances=1),
+            what_if=[what_if("actual", group=name), what_if(name, name, group=name, rebalances=1)],
+            drawing=draw(
+                [rebalance(60, Change(kind=kind, member=name, text=name), strategy=name, moves=(move,))],
+                [snapshot(60, {"a": ()}, client_id=name, host=name, assignment=owned)],
+            ),
+        )
     ]
-    return report([summary(name, **changes)], [history], rows)

@@ -4,15 +4,22 @@ from collections.abc import Sequence
 from typing import Any, Self
 from uuid import UUID
 
+from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     encode_group_metadata,
     group_metadata_key,
 )
+from tests.support.archives import key_of
 from tests.support.group_histories import START_US, partitions_of
 
 TOPIC_IDS = {"t": UUID(int=1), "u": UUID(int=2)}
+TOPIC_NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
+SEEN_TOPICS = [SeenTopic(topic, topic_id, 4) for topic_id, topic in TOPIC_NAMES.items()]
+"""The topics as a capture notes them, which gives what has only their ids their names."""
 AWAY = -2
 
 
@@ -89,8 +96,7 @@ class Log:
         self._add(group_metadata_key("g"), data)
 
     def _write(self, kind: int, names: Sequence[str], body: bytes | None) -> None:
-        key = kind.to_bytes(2) + b"".join(len(name).to_bytes(2) + name.encode() for name in ("g", *names))
-        self._add(key, None if body is None else b"\0\0" + body)
+        self._add(key_of("g", kind, *names), None if body is None else b"\0\0" + body)
 
     def _add(self, key: bytes, value: bytes | None) -> None:
         time_us = START_US + round(self.seconds * 1e6)
@@ -106,12 +112,11 @@ def two_come(log: Log) -> None:
     log.has("b", 2, "", state=2)
 
 
-def two_share(log: Log) -> None:
-    """`two_come`, and at 12 s each of them has two."""
+def two_share(log: Log, *, later: float = 0) -> None:
+    """`two_come`, and each of them has two: the first at 12 s, the second so many seconds later."""
     two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.has("b", 2, "t2 t3")
+    log.at(12).has("a", 2, "t0 t1")
+    log.at(12 + later).has("b", 2, "t2 t3")
 
 
 def a_third_passes(log: Log) -> None:
@@ -121,6 +126,20 @@ def a_third_passes(log: Log) -> None:
     log.reached(4)
     log.at(13).has("a", 4, "t0 t1")
     log.has("b", 4, "t2 t3")
+
+
+def hand_overs(count: int) -> list[ArchivedRecord]:
+    """Again and again a member comes and gets most of what the one before has, which then goes."""
+    log = Log()
+    for number in range(1, count + 1):
+        log.at(100 * number).joined(f"m{number}", topics="tu")
+        log.reached(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50).gone(f"m{number - 1}")
+    return log.records
 
 
 def _int32(number: int) -> bytes:
@@ -136,9 +155,7 @@ def _texts(texts: str) -> bytes:
 
 
 def _topics(text: str) -> bytes:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions_of(text)):
-        topics.setdefault(topic, []).append(partition)
+    topics = by_topic(partitions_of(text))
     body = bytes([len(topics) + 1])
     for topic, ids in topics.items():
         body += TOPIC_IDS[topic].bytes + bytes([len(ids) + 1]) + b"".join(map(_int32, ids)) + b"\0"

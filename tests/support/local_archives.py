@@ -8,12 +8,11 @@ from typing import Any
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from tests.support.archives import counted, random_records as random_pairs, row
 from tests.support.group_histories import START_US, random_life, random_records
-from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
+from tests.support.kip848_log import SEEN_TOPICS, Log, a_third_passes, two_come
 from tests.support.written_archives import write_archive
 
 DAY = 86_400
@@ -21,8 +20,8 @@ SINCE = moment(START_US + 11_500_000)
 """The group of KIP-848 of `story` has members then, and rebalances later."""
 
 
-def kip848() -> list[ArchivedRecord]:
-    """Two members come, and a third for a second; two days later one goes, and a fourth comes."""
+def kip848(*, pause: float = 0) -> list[ArchivedRecord]:
+    """Two members come, and a third for a second; two days later one goes, and then a fourth comes."""
     log = Log()
     two_come(log)
     a_third_passes(log)
@@ -31,10 +30,12 @@ def kip848() -> list[ArchivedRecord]:
     log.reached(5)
     log.at(2 * DAY + 1)
     log.has("b", 5, "t0 t1 t2 t3")
+    log.at(2 * DAY + 1 + pause)
     log.joined("d")
     log.reached(6)
     log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
-    log.at(2 * DAY + 4)
+    log.at(2 * DAY + 4 + pause)
+    log.has("b", 6, "t0 t1")
     log.has("d", 6, "t2 t3")
     return log.records
 
@@ -77,10 +78,5 @@ def chance(folder: Path, seed: int) -> Archive:
 
 def _with_topics(folder: Path) -> Archive:
     archive = Archive(folder)
-    archive.add_topics(
-        [
-            SeenTopic(topic=topic, topic_id=str(topic_id), partitions=4)
-            for topic, topic_id in TOPIC_IDS.items()
-        ]
-    )
+    archive.add_topics(SEEN_TOPICS)
     return Archive(folder)

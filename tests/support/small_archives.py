@@ -1,54 +1,38 @@
 """Small archives that are written by Spark."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Run
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, SparkError
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
+from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
-from kafka_assignors.history._store.log import DataFile, Log
+from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import source_of_files, through
 from tests.support.archives import group, member, row
 from tests.support.dumps import write_dump
-from tests.support.kip848_log import Log as GroupLog, two_come
+from tests.support.kip848_log import Log as GroupLog, two_share
 
 DAY = 86_400
 """An offset for each second."""
 
 
-def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
-
-
-def rows_in_days(rows: DataFrame) -> Run:
-    """Rows of Spark's for `Archive.append`."""
-    return partial(run_frame, rows.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
-
-
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Append as a capture does: up to the last row's offset of partition 0 is read then."""
-    ends = {log_of(0): rows[-1]["offset"] + 1}
-    return archive.append(rows_in_days(frame(spark, rows)), TOPIC_SOURCE, ends)
-
-
-def rows_of(spark: SparkSession, archive: Archive, files: Sequence[DataFile] | None = None) -> DataFrame:
-    """All rows of some files of an archive, or of all."""
-    split = archive.split(archive.files() if files is None else files)
-    return spark_frame(spark, split, ARCHIVED)
+    frame = spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
+    in_days = partial(run_frame, frame.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
+    return archive.append(in_days, TOPIC_SOURCE, {log_of(0): rows[-1]["offset"] + 1})
 
 
 def read(
@@ -80,26 +64,10 @@ def offsets(rows: DataFrame) -> list[int]:
     return sorted(one["offset"] for one in rows.select("offset").collect())
 
 
-class Selected(NamedTuple):
-    """A record as an engine hands it to the work on its group."""
-
-    group: str
-    partition: int
-    offset: int
-    value: str
-    time_us: int
-
-
-def _all(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Selected]:
-    for one in records:
-        value = (one.value or b"").decode()
-        yield Selected(group, one.partition, one.offset, value, one.time_us)
-
-
-def selected_by(archive: Archive, engine: Engine | None = None, **what: Any) -> list[Selected]:
-    """The records that an engine selects; each once, though it may be there twice."""
-    found = (engine or Engine.spark()).map_groups(archive, Selection(**what), _all).rows
-    return sorted(set(found))
+def seen(spark: SparkSession, archive: Archive) -> tuple[list[int], dict[int, int]]:
+    """Of an archive as it is now: its records' offsets, and up to where each partition was read."""
+    now = opened(archive)
+    return offsets(read(spark, now)), now.frontier()
 
 
 def said_by(failing: Callable[[], object]) -> str:
@@ -120,9 +88,5 @@ def kip848_dump(path: Path) -> Path:
     """Twelve records of g, a group of KIP-848: a second member gets two partitions, nobody's for 2 s."""
     log = GroupLog()
     log.named("t")
-    two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.at(14)
-    log.has("b", 2, "t2 t3")
+    two_share(log, later=2)
     return write_dump(path, [one._replace(partition=7) for one in log.records])

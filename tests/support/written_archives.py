@@ -1,17 +1,21 @@
 """Archives in folders, of rows made by hand: without Spark, by what its tasks do."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kafka_assignors._common.times import micros
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, write_days
 from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._counts import Counts
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.writing import TaskFiles, run_task
-from tests.support.archives import batch_of
+from tests.support.archives import NOON, batch_of
 
 
 def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) -> str:
@@ -43,6 +47,16 @@ def append(archive: Archive, rows: Sequence[Mapping[str, Any]], source: str = TO
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
     noted = {log_of(one): end for one, end in ends.items()} if source == TOPIC_SOURCE else {source: 1}
     return archive.append(partial(run_task, iter([batch_of(rows)])), source, noted)
+
+
+def selected_by(engine: Engine, archive: Archive, **what: Any) -> list[tuple[str, int, str, float]]:
+    """The records that groups are read with, each once: group, offset, value, and hours since `NOON`."""
+    return sorted({*engine.map_groups(archive, Selection(**what), _each).rows})
+
+
+def _each(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[tuple[str, int, str, float]]:
+    for one in records:
+        yield group, one.offset, (one.value or b"").decode(), (one.time_us - micros(NOON)) / 3.6e9
 
 
 def offsets_in(archive: Archive) -> list[tuple[int, int]]:

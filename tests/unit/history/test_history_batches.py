@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_assignors._common.times import micros
 from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError, log_of
@@ -27,13 +26,12 @@ from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.writing import run_task
 from tests.support.archives import NOON, batch_of, hourly, key_of
-from tests.support.written_archives import append, offsets_in
+from tests.support.written_archives import append, offsets_in, selected_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
 THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
@@ -68,16 +66,7 @@ def days_of(archive: Archive) -> list[tuple[str, str]]:
     return sorted((file.values["source"], file.values["day"]) for file in archive.files())
 
 
-def _each(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[dict[str, Any]]:
-    for one in records:
-        hours = (one.time_us - micros(NOON)) / 3.6e9
-        yield {"group": group, "offset": one.offset, "value": (one.value or b"").decode(), "hours": hours}
-
-
-def selected(archive: Archive, **what: Any) -> list[tuple[str, int, str, float]]:
-    """The records that groups are read with: group, offset, value and hours since noon."""
-    rows = Engine.local().map_groups(archive, Selection(**what), _each).rows
-    return sorted({tuple(row.values()) for row in rows})
+selected = partial(selected_by, Engine.local())
 
 
 # What is added

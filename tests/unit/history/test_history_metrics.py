@@ -9,39 +9,20 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history import _metrics
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from tests.support.archives import counted
-from tests.support.delta_tables import files_of, rows_of
+from tests.support.delta_tables import files_of, rounded, rows_of
 from tests.support.group_histories import activity_of, find_rebalances, random_records, read_snapshots
-from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.kip848_log import SEEN_TOPICS, TOPIC_NAMES, hand_overs
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.written_archives import write_archive
 
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
-
-IDS = {topic: uuid_text(topic_id) for topic, topic_id in TOPIC_IDS.items()}
-
-
-def kip848() -> list[ArchivedRecord]:
-    """A group of KIP-848 that hands over again and again."""
-    log = Log()
-    for number in range(1, 9):
-        log.at(100 * number)
-        log.joined(f"m{number}", topics="tu")
-        log.reached(number)
-        if number > 1:
-            log.has(f"m{number - 1}", number, "t0")
-            log.at(100 * number + 5)
-        log.has(f"m{number}", number, "t1 u0")
-        log.at(100 * number + 50)
-        log.gone(f"m{number}")
-    return log.records
 
 
 def archive(folder: Path, lives: dict[str, list[ArchivedRecord]]) -> Archive:
@@ -57,35 +38,23 @@ def expected(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rebalances, groups = [], []
     for group, records in lives.items():
-        names = {topic_id: topic for topic, topic_id in IDS.items()}
-        snapshots = list(read_snapshots(records, names))
+        snapshots = list(read_snapshots(records, TOPIC_NAMES))
         rebalances += [one.row() for one in find_rebalances(snapshots, topics)]
         groups.append(activity_of(snapshots, topics).row(group))
     assert len(rebalances) > 20
     return rebalances, groups
 
 
-def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """In one order; and sums of floats, which depend on the order, in whole microseconds."""
-    return sorted(
-        (
-            {name: round(value, 6) if isinstance(value, float) else value for name, value in row.items()}
-            for row in rows
-        ),
-        key=lambda row: (row["group"], row.get("ended", row.get("until")), row.get("generation")),
-    )
-
-
 def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
-    lives = {**LIVES, "g": kip848()}
+    lives = {**LIVES, "g": hand_overs(8)}
     measured = archive(tmp_path, lives)
-    measured.add_topics([SeenTopic(topic, topic_id, 9) for topic, topic_id in IDS.items()])
+    measured.add_topics(SEEN_TOPICS)
     found = metrics(measured, tmp_path / "out")
     # The topics were seen after all that is in the archive: each has what the group was assigned.
     rebalances, groups = expected(lives, TopicsSeen.always({}))
-    assert ordered(rows_of(tmp_path / "out" / "rebalances", REBALANCES)) == ordered(rebalances)
-    assert ordered(rows_of(tmp_path / "out" / "groups", GROUPS)) == ordered(groups)
-    assert ordered([*map(asdict, found)]) == ordered(
+    assert rounded(rows_of(tmp_path / "out" / "rebalances", REBALANCES)) == rounded(rebalances)
+    assert rounded(rows_of(tmp_path / "out" / "groups", GROUPS)) == rounded(groups)
+    assert rounded([*map(asdict, found)]) == rounded(
         [row | {"reasons": dict(row["reasons"])} for row in groups]
     )
 
@@ -95,7 +64,7 @@ def test_rebalances_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(_metrics, "_AT_ONCE", 2)
     assert metrics(Archive(tmp_path / "archive"), tmp_path / "parts") == whole
     for table, schema in SCHEMAS.items():
-        rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", "parts")]
+        rows = [rounded(rows_of(tmp_path / out / table, schema)) for out in ("whole", "parts")]
         assert rows[0] == rows[1]
 
 
@@ -114,6 +83,6 @@ def test_metrics_are_tables_that_are_replaced_together(tmp_path: Path) -> None:
     }
     rebalances, groups = expected(LIVES)
     for (name, schema), rows in zip(schemas.items(), (rebalances, groups), strict=True):
-        assert ordered(rows_of(out / name, schema)) == ordered(rows)
+        assert rounded(rows_of(out / name, schema)) == rounded(rows)
     # Who began to read the ones before reads on.
     assert all(path.exists() for path in before)

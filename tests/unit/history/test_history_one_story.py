@@ -17,7 +17,6 @@ from hypothesis import given, settings, strategies as st
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._common.times import moment
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, find_best
 from kafka_assignors._groups.moved import OwnerMove
@@ -52,27 +51,11 @@ from tests.support.group_histories import (
     recorded,
     snapshot,
 )
-from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
+from tests.support.kip848_log import TOPIC_NAMES
+from tests.support.local_archives import kip848
 from website import examples
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
-NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
-
-
-def kip848() -> list[ArchivedRecord]:
-    """Two members come; a third is there only while the group is on its way; later comes a fourth."""
-    log = Log()
-    two_come(log)
-    a_third_passes(log)
-    log.at(500).gone("a")
-    log.reached(5)
-    log.at(501).has("b", 5, "t0 t1 t2 t3")
-    log.at(600).joined("d")
-    log.reached(6)
-    log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
-    log.at(601).has("b", 6, "t0 t1")
-    log.has("d", 6, "t2 t3")
-    return log.records
 
 
 def restless() -> list[ArchivedRecord]:
@@ -95,7 +78,7 @@ GOLDEN: dict[str, list[ArchivedRecord]] = {
     "sticky": random_life(5, [StickyAssignor]).records,
     "cooperative": random_life(1, [CooperativeStickyAssignor], acts=20).records,
     "odd": random_records(3, records=80),
-    "kip848": kip848(),
+    "kip848": kip848(pause=100),
 }
 
 
@@ -119,7 +102,7 @@ def decoded(records: Sequence[ArchivedRecord]) -> Iterator[ArchivedRecord]:
 
 
 def metrics(records: Sequence[ArchivedRecord]) -> list[Rebalance]:
-    return [*rebalances_of(decoded(records), SnapshotReader(NAMES), GroupFollower(TOPICS))]
+    return [*rebalances_of(decoded(records), SnapshotReader(TOPIC_NAMES), GroupFollower(TOPICS))]
 
 
 WANTED = check_wanted(ASSIGNORS, SCENARIOS)
@@ -127,14 +110,14 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    return replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+    return replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=TOPIC_NAMES)
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
     """What `history report` shows of a group if it lists all rebalances."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "REBALANCES_LISTED", 1_000)
-        (told,) = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+        (told,) = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=TOPIC_NAMES)
     assert told.drawing is not None
     return told.drawing, [*told.what_if]
 
@@ -150,7 +133,7 @@ def test_what_happened_is_the_same_in_metrics_watch_and_report(records: list[Arc
     polls = [*([record] for record in records), []]
     counts = {"orders": 14, "payments": 2, "t": 8}
     watched = watch_records(
-        polls, names=lambda: NAMES, partitions=lambda: counts, now_us=lambda: records[-1].time_us
+        polls, names=lambda: TOPIC_NAMES, partitions=lambda: counts, now_us=lambda: records[-1].time_us
     )
     told = [one for one in watched if not one.quiet]
     # Who watches does not know that a rebalance that did not end is the last.
@@ -259,7 +242,7 @@ def test_of_a_static_member_that_is_gone_late_every_command_says_that_nobody_kno
     assert [(one.kind, one.text) for one in found.reasons] == [("static member gone", text)]
     assert found.unowned_seconds == 3 * 1.0  # three partitions from when b had joined to the record
     assert read_rebalances(live_group(records))[-1].changes == found.reasons
-    (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=NAMES)
+    (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=TOPIC_NAMES)
     assert row.summary.reasons == {"static member gone": 1}
 
 
@@ -284,7 +267,7 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> No
 
 def moves_table(records: Sequence[ArchivedRecord]) -> list[dict[str, Any]]:
     """The table `moves`."""
-    rows = moves_of((("g", record) for record in decoded(records)), NAMES)
+    rows = moves_of((("g", record) for record in decoded(records)), TOPIC_NAMES)
     return arrow_batch_of([*rows], TABLES["moves"]).to_pylist()  # type: ignore[no-any-return]
 
 

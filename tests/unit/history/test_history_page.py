@@ -3,14 +3,13 @@
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors.history import _schemas as schemas, make_tables
 from tests.support.local_archives import story
-from tests.support.pages import listing, read
+from tests.support.pages import defined, listing, read
 
 PAGE = "docs/history_tables.md"
 SHOWN = {
@@ -41,7 +40,6 @@ def rows_of(name: str) -> list[tuple[str, str, str]]:
 
 def test_the_listing_reads_a_table(tmp_path: Path) -> None:
     make_tables(story(tmp_path / "archive"), tmp_path / "tables")
-    names: dict[str, Any] = {}
-    exec(listing(PAGE, "read_table").replace("/srv/history-tables", str(tmp_path / "tables")), names)  # noqa: S102
+    names = defined(listing(PAGE, "read_table").replace("/srv/history-tables", str(tmp_path / "tables")))
     assert names["moves"].schema == schemas.TABLES["moves"]
     assert names["moves"].num_rows > 0

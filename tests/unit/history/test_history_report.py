@@ -26,6 +26,7 @@ from kafka_assignors.history._report import page, words
 from kafka_assignors.history._report.drawing import (
     Column,
     Drawing,
+    ReportedGroup,
     consumer_names,
     draw,
     listed_rebalances,
@@ -36,13 +37,11 @@ from kafka_assignors.history._report.timeline_svg import COLOURS, Colouring, bar
 from tests.support.history_reports import (
     HOSTILE,
     MIDNIGHT,
-    History,
     gone,
     hostile_report,
     html_of,
     joined,
     rebalance,
-    report,
     small_report,
     snapshot,
     summary,
@@ -614,7 +613,7 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
 def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
     def advice(*kinds: str, rows: Sequence[WhatIf] = ()) -> str:
         group = summary(reasons=dict.fromkeys(kinds, 2))
-        html = html_of(report([group], rows=rows))
+        html = html_of([ReportedGroup(summary=group, what_if=rows)])
         (cell,) = re.findall(r'data-label="What would help">(.*?)</td>', html)
         return unescape(cell)
 
@@ -640,8 +639,8 @@ def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
 
 def test_no_figure_of_the_page_is_a_time_without_an_owner() -> None:
     def page(seconds: float) -> str:
-        history = History("orders", [rebalance(60, moves=(), unowned_seconds=seconds)])
-        return html_of(report([summary(unowned_seconds=seconds)], [history]))
+        drawing = draw([rebalance(60, moves=(), unowned_seconds=seconds)])
+        return html_of([ReportedGroup(summary=summary(unowned_seconds=seconds), drawing=drawing)])
 
     assert page(2.0) == page(4.0)
 
@@ -656,7 +655,8 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "GROUPS_DRAWN", 2)
     monkeypatch.setattr(limits, "GROUPS_LISTED", 6)
     groups = [summary(f"g-{number:02}", rebalances=50 - number) for number in range(10)]
-    html = html_of(report(groups, [History(one.group, [rebalance(60)]) for one in groups]))
+    drawing = draw([rebalance(60)])
+    html = html_of([ReportedGroup(summary=one, drawing=drawing) for one in groups])
     text = Page(html).text
     assert "4 calmer groups left out here, with 170 rebalances in all." in text
     assert "8 groups of these without a part of their own below: the most restless have one." in text
@@ -671,12 +671,12 @@ def test_moves_of_which_nobody_knows_whether_they_were_needed_are_not_called_nee
     row = summary(moved=100, least_moved=7, needless=3)
     said = "Partitions moved from one consumer to another 100 times."
     assert f"{said} 3 of these moves were needless." in sentences(row, [unknown, known])
-    page = Page(html_of(report([row], [History("orders", [unknown, known])])))
+    page = Page(html_of([ReportedGroup(summary=row, drawing=draw([unknown, known]))]))
     assert re.findall(r"\d+ needless", page.text) == ["3 needless", "3 needless"]
     assert [one.needless for one in columns([unknown, known])] == [0, 3]
     none = summary(moved=90, least_moved=0, needless=0)
     assert said.replace("100", "90") in sentences(none, [unknown])
-    assert "needless" not in Page(html_of(report([none]))).text.replace("Needless are", "")
+    assert "needless" not in Page(html_of([ReportedGroup(summary=none)])).text.replace("Needless are", "")
 
 
 NAMES = st.text(min_size=1, max_size=12)
@@ -685,7 +685,7 @@ SECONDS = st.just(0.0) | st.floats(0, 1e7)
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tuple[GroupSummary, History]:
+def groups(draw: st.DrawFn) -> tuple[GroupSummary, list[Rebalance], list[Snapshot]]:
     """A group of any name whose figures need not go together, as those of a broken source might not."""
     name = draw(NAMES)
     minutes = draw(st.lists(st.integers(0, 1400), max_size=6))
@@ -719,21 +719,24 @@ def groups(draw: st.DrawFn) -> tuple[GroupSummary, History]:
         reasons=draw(st.dictionaries(st.sampled_from(get_args(Kind)), COUNTS, max_size=3)),
         flapping=draw(st.lists(NAMES, max_size=3)),
     )
-    return told, History(name, rebalances, snapshots)
+    return told, rebalances, snapshots
 
 
 @given(drawn=st.lists(groups(), min_size=1, max_size=3, unique_by=lambda one: one[0].group))
-def test_any_groups_make_a_page(drawn: list[tuple[GroupSummary, History]]) -> None:
-    html = html_of(report([told for told, _ in drawn], [history for _, history in drawn]))
-    page = Page(html)
-    assert len(page.of("section")) >= len(drawn)
+def test_any_groups_make_a_page(drawn: list[tuple[GroupSummary, list[Rebalance], list[Snapshot]]]) -> None:
+    groups = [
+        ReportedGroup(summary=told, drawing=draw(rebalances, snapshots))
+        for told, rebalances, snapshots in drawn
+    ]
+    assert len(Page(html_of(groups)).of("section")) >= len(drawn)
 
 
 @pytest.mark.parametrize("members", [1, 20, 5000])
 def test_a_group_of_many_members_is_drawn(members: int) -> None:
     many = [snapshot(60, {f"member-{number}": [number] for number in range(members)})]
-    history = History("orders", [rebalance(60)], many)
-    page = Page(html_of(report([summary(members=members)], [history])))
+    page = Page(
+        html_of([ReportedGroup(summary=summary(members=members), drawing=draw([rebalance(60)], many))])
+    )
     assert (
         f"{members:,} consumers at the end" in page.text or f"consumers at the end {members:,}" in page.text
     )

@@ -31,7 +31,7 @@ from tests.support.group_histories import (
     recorded,
     snapshot,
 )
-from tests.support.kip848_log import Log, two_come
+from tests.support.kip848_log import Log, two_share
 from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 
@@ -127,9 +127,7 @@ def test_of_a_kip848_rebalance_that_was_on_then_only_time_without_an_owner_count
     tmp_path: Path, *, seconds: int, rebalances: int, moved: int, longest: float, reasons: dict[str, int]
 ) -> None:
     log = Log()
-    two_come(log)  # at 10 s the second one
-    log.at(12).has("a", 2, "t0 t1")
-    log.at(14).has("b", 2, "t2 t3")
+    two_share(log, later=2)  # from 10 s to 14 s
     (found,) = metrics(archive(tmp_path, log.records), since=at(seconds))
     assert (found.members, found.seen_members) == (2, 2)
     assert (found.rebalances, found.moved, found.reasons) == (rebalances, moved, reasons)

@@ -1,5 +1,6 @@
 """Records of the archive to rows of the tables, every way."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -8,10 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_assignors._wire import codec
-from kafka_assignors._wire.offsets_topic import (
-    MemberMetadata,
-    group_metadata_key,
-)
+from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.history import _arrow as native
 from kafka_assignors.history._schemas import ARCHIVE
@@ -25,6 +23,11 @@ from tests.support.wire import partition_list, subscription
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
+
+
+def of_values(*values: bytes) -> Any:
+    """A batch of records of one group."""
+    return archived([(KEY, value) for value in values])
 
 
 def taken_at_once(batch: Any) -> list[int]:
@@ -114,13 +117,13 @@ class TestClassicGroups:
         self, decode: Any, protocol: str, user_data: bytes | None, claims: list[Any]
     ) -> None:
         said = subscription(1, ["t"], user_data=user_data)
-        decoded = decode(archived([(KEY, group(5, member("m", said=said), protocol=protocol))]), {})
+        decoded = decode(of_values(group(5, member("m", said=said), protocol=protocol)), {})
         assert cells(decoded, "claims", "source", "claimed_generation", "topic", "partitions") == claims
         assert cells(decoded, "members", "user_data", "problem") == [(user_data, None)]
 
     def test_a_generation_is_a_claim_without_partitions(self, decode: Any) -> None:
         said = subscription(2, ["t"], generation=5)
-        decoded = decode(archived([(KEY, group(6, member("m", said=said)))]), {})
+        decoded = decode(of_values(group(6, member("m", said=said))), {})
         assert cells(decoded, "claims", "source", "claimed_generation", "topic", "partitions") == [
             ("owned", 5, None, [])
         ]
@@ -150,10 +153,8 @@ class TestClassicGroups:
     def test_a_member_that_cannot_be_read_is_there_with_its_problem(
         self, decode: Any, said: bytes | None, assigned: bytes | None, problem: str
     ) -> None:
-        one = member("m", said=said)
-        if assigned is not None:
-            one = type(one)(**{name: getattr(one, name) for name in one.__slots__} | {"assignment": assigned})
-        decoded = decode(archived([(KEY, group(1, one, member("n", {"t": [0]}), protocol="sticky"))]), {})
+        one = replace(member("m", said=said), assignment=assigned or b"")
+        decoded = decode(of_values(group(1, one, member("n", {"t": [0]}), protocol="sticky")), {})
         (first, _), (second, none) = cells(decoded, "members", "member_id", "problem")
         assert (first, second, none) == ("m", "n", None)
         assert cells(decoded, "members", "problem")[0][0].startswith(problem)
@@ -161,8 +162,7 @@ class TestClassicGroups:
         assert rows(decoded, "rejected") == []
 
     def test_members_of_connect_are_no_consumers(self, decode: Any) -> None:
-        value = group(1, member("w", said=b"\0\1any"), protocol_type="connect")
-        decoded = decode(archived([(KEY, value)]), {})
+        decoded = decode(of_values(group(1, member("w", said=b"\0\1any"), protocol_type="connect")), {})
         assert cells(decoded, "generations", "protocol_type", "members") == [("connect", 1)]
         assert cells(decoded, "members", "topics", "user_data", "subscription_version", "problem") == [
             (None, None, None, None)
@@ -183,7 +183,7 @@ class TestClassicGroups:
         raw = bytearray(group(1, version=2))
         at = raw.index((1_767_225_600_000).to_bytes(8))
         raw[at : at + 8] = (told or 1_767_225_600_000).to_bytes(8, signed=True)
-        decoded = decode(archived([(KEY, bytes(raw))]), {})
+        decoded = decode(of_values(bytes(raw)), {})
         assert cells(decoded, "generations", "state_time") == [(shown,)]
 
 
@@ -275,7 +275,7 @@ class TestRejected:
                 (70_000, b"\xf1\xa2\x04"),
             )
         ]
-        decoded = decode(archived([(KEY, value) for value in values]), {})
+        decoded = decode(of_values(*values), {})
         assert [len(name) for (name,) in cells(decoded, "members", "member_id")] == [9, 32_767]
         assert [reason.partition(": ")[2] for (reason,) in cells(decoded, "rejected", "reason")] == [
             f"{what} has {size:,} bytes: Kafka's strings have 32,767 at most"
@@ -308,7 +308,7 @@ class TestEveryWay:
     def test_records_cut_short_anywhere_give_the_same_rows(self) -> None:
         said = subscription(3, ["t", "ü"], user_data=encode_sticky({"t": [1]}, 4), generation=3, rack="r")
         value = group(6, member("m", {"t": [2, 1]}, instance_id="i", said=said), protocol="sticky")
-        self.every(archived([(KEY, value[:end]) for end in range(len(value) + 1)]))
+        self.every(of_values(*(value[:end] for end in range(len(value) + 1))))
 
     def test_what_members_say_and_get_damaged_anywhere_gives_the_same_rows(self) -> None:
         prior = encode_sticky({"t": [1], "ü": []}, 4)
@@ -326,31 +326,20 @@ class TestEveryWay:
             cut += [(b"\xff\xff" + said[2:], whole), (said, b"\xff\xff" + whole[2:])]
             for one, assigned in cut:
                 # What comes next in the record could be taken for the end of what was cut.
-                some = [
-                    MemberMetadata(
-                        member_id="m",
-                        client_id="c",
-                        client_host="h",
-                        rebalance_timeout=1,
-                        session_timeout=2,
-                        subscription=one,
-                        assignment=assigned,
-                    ),
-                    member("n", {"t": [7]}),
-                ]
+                some = [replace(member("m", said=one), assignment=assigned), member("n", {"t": [7]})]
                 values += [group(6, *some, protocol=name) for name in ("sticky", "cooperative-sticky")]
-        self.every(archived([(KEY, value) for value in values]))
+        self.every(of_values(*values))
 
     def test_a_member_that_stands_twice_in_a_record_has_both_unless_they_cannot_be_read(self) -> None:
         twice = group(1, member("m", {"t": [0]}), member("m", {"t": [1], "u": [2]}))
         bad = twice.replace(b"\0\1t\0\0\0\1\0\0\0\1", b"\0\1\x9c\0\0\0\1\0\0\0\1")
         assert bad != twice
-        self.every(archived([(KEY, twice), (KEY, bad), (KEY, twice)]))
+        self.every(of_values(twice, bad, twice))
 
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
         if codec.compiled() is not None:
-            assert taken_at_once(archived([(KEY, value) for value in values])) == [0, 1, 2, 3]
+            assert taken_at_once(of_values(*values)) == [0, 1, 2, 3]
 
     def test_whatever_members_say_that_is_normal_is_taken_at_once(self) -> None:
         prior = encode_sticky({"t": [1], "ü": []}, 4)
@@ -386,7 +375,7 @@ class TestEveryWay:
                 )
                 for version in range(5)
             ]
-            batch = archived([(KEY, value) for value in values])
+            batch = of_values(*values)
             self.every(batch)
             if codec.compiled() is not None:
                 assert taken_at_once(batch) == [0, 1, 2, 3, 4]
@@ -413,8 +402,7 @@ class TestEveryWay:
             return group(1, *(member(f"m{number}", {"t": [number]}) for number in range(count)))
 
         values = [of_size(2), of_size(2_000), *(of_size(number % 7) for number in range(60))]
-        batch = archived([(KEY, value) for value in values])
-        self.every(batch)
+        self.every(of_values(*values))
 
     @pytest.mark.parametrize("where", ["subscribed", "owned", "assigned"])
     def test_a_member_with_more_topics_than_all_others_gives_the_same_rows(self, where: str) -> None:
@@ -429,8 +417,7 @@ class TestEveryWay:
             return group(1, member("m", assigned, said=said), member("n", said=said))
 
         values = [of_topics(2), of_topics(2_000), *(of_topics(number % 7) for number in range(60))]
-        batch = archived([(KEY, value) for value in values])
-        self.every(batch)
+        self.every(of_values(*values))
 
     def test_members_of_one_group_subscribe_to_the_same_topics_or_to_others(self) -> None:
         long = "t" * 400
@@ -441,8 +428,7 @@ class TestEveryWay:
             )
             for some in (said, said[::-1], said[2:], [[long], [], ["t"], [long]])
         ]
-        batch = archived([(KEY, value) for value in values])
-        self.every(batch)
+        self.every(of_values(*values))
 
     @pytest.mark.parametrize("count", [2**31 - 1, 50_000, 1_000, 100, -1, -(2**31)])
     @pytest.mark.parametrize(
@@ -463,7 +449,7 @@ class TestEveryWay:
         assert value[before - 4 : before] == b"\0\0\0\1"
         lying = value[: before - 4] + lie + value[before:]
         padded = lying + bytes(60_000)
-        self.every(archived([(KEY, value), (KEY, lying), (KEY, padded)]))
+        self.every(of_values(value, lying, padded))
 
     @pytest.mark.parametrize("pair", [(None, None), (KEY, None), (None, group(1))])
     def test_a_batch_of_nulls_gives_the_same_rows(self, pair: tuple[bytes | None, bytes | None]) -> None:

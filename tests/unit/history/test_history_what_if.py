@@ -1,9 +1,9 @@
 """What-if: courses of groups, replays through assignors, and scenarios."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
@@ -28,7 +28,8 @@ from kafka_assignors.history._what_if.course import CountedRebalance, Course, Co
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-from tests.support.commits import commit, commit_key, commits
+from tests.support import group_histories
+from tests.support.commits import HOT, SECOND, commit, commit_key, commits
 from tests.support.group_histories import (
     RecordedGroup,
     find_rebalances,
@@ -40,38 +41,12 @@ from tests.support.group_histories import (
 from tests.support.history_reports import what_if
 from tests.support.scale import examples
 
-SECOND = 1_000_000
+member = partial(group_histories.member, session_timeout_ms=45_000)
 
 
-def member(
-    name: str,
-    partitions: Mapping[str, Collection[int]] | None = None,
-    *,
-    topics: Collection[str] = ("t",),
-    **fields: Any,
-) -> SnapshotMember:
-    settings: dict[str, Any] = {"client_id": name, "host": "/h", "claims": {}, "session_timeout_ms": 45_000}
-    has = frozenset((topic, one) for topic, each in (partitions or {}).items() for one in each)
-    return SnapshotMember(member_id=name, topics=frozenset(topics), assignment=has, **settings | fields)
-
-
-def snapshot(
-    generation: int,
-    at: float,
-    *members: SnapshotMember,
-    strategy: str = "range",
-    took: float | None = 1.0,
-) -> Snapshot:
-    """A generation whose assignments were written at a second, so long after all had joined."""
-    return Snapshot(
-        group="g",
-        generation=generation,
-        time_us=round(at * SECOND),
-        state_time_us=None if took is None else round((at - took) * SECOND),
-        offset=round(at * 1000),
-        strategy=strategy if members else None,
-        members=tuple(sorted(members, key=lambda each: each.identity)),
-    )
+def snapshot(generation: int, at: float, *members: SnapshotMember, strategy: str = "range") -> Snapshot:
+    """A generation whose assignments were written at a second, a second after all had joined."""
+    return group_histories.snapshot(generation, at, *members, joined=at - 1, strategy=strategy, start_us=0)
 
 
 def course_of(history: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
@@ -133,6 +108,12 @@ def owned_really(history: Sequence[Snapshot]) -> list[dict[tuple[str, int], str]
     return [history[0].owners, *(span.end.owners for span in (*spans, *finder.finish()) if not span.quiet)]
 
 
+coop = partial(snapshot, strategy="cooperative-sticky")
+both = partial(member, topics="tu")
+"""A member of both topics."""
+ALL_FOUR = "t0 t1 t2 t3"
+
+
 # A simulated life
 
 
@@ -185,7 +166,7 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
     sizes = draw(st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1))
     names = [f"m{number}" for number in range(6)]
     subscription = {
-        name: [*sizes] if equal else draw(st.lists(st.sampled_from([*sizes]), unique=True, min_size=1))
+        name: "".join(sizes if equal else draw(st.lists(st.sampled_from([*sizes]), unique=True, min_size=1)))
         for name in names
     }
     found = []
@@ -193,21 +174,14 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
         here = draw(st.lists(st.sampled_from(names), unique=True))
         # Each topic to one of those who want it: one that nobody got would have been deleted.
         owner = {topic: name for name in reversed(here) for topic in subscription[name]}
-        found.append(
-            snapshot(
-                generation,
-                10.0 * generation,
-                *(
-                    member(
-                        name,
-                        {topic: range(sizes[topic]) for topic, its in owner.items() if its == name},
-                        topics=subscription[name],
-                        instance_id=f"i{name}" if name in "m1m3" else None,
-                    )
-                    for name in here
-                ),
-            )
-        )
+        has = dict.fromkeys(here, "")
+        for topic, name in owner.items():
+            has[name] += "".join(f" {topic}{number}" for number in range(sizes[topic]))
+        members = [
+            member(f"={name}" if name in "m1m3" else name, has[name], topics=subscription[name])
+            for name in here
+        ]
+        found.append(snapshot(generation, 10.0 * generation, *members))
     return found
 
 
@@ -236,12 +210,10 @@ def test_with_equal_subscriptions_sticky_assignors_are_balanced(history: list[Sn
 
 
 def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure() -> None:
-    had = {"t": (0, 1, 2, 3)}
-    cooperative = "cooperative-sticky"
     history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), strategy=cooperative),
-        snapshot(2, 20, member("a", {"t": [0, 1]}, claims=had), member("b"), strategy=cooperative),
-        snapshot(3, 30, member("a", {"t": range(4)}, claims={"t": (0, 1)}), strategy=cooperative),
+        coop(1, 10, member("a", ALL_FOUR)),
+        coop(2, 20, member("a", "t0 t1", had=ALL_FOUR), member("b")),
+        coop(3, 30, member("a", ALL_FOUR, had="t0 t1")),
     ]
 
     actual, again = replay(history, ACTUAL), replay(history, "range")
@@ -254,9 +226,9 @@ def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure()
 
 def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
     history = [
-        snapshot(1, 10, member("a", {"t": [0, 1]})),
-        snapshot(2, 20, member("a", {"t": [0, 1]}), member("b", {"t": [2]})),
-        snapshot(3, 30, member("b", {"t": [0, 1, 2]})),
+        snapshot(1, 10, member("a", "t0 t1")),
+        snapshot(2, 20, member("a", "t0 t1"), member("b", "t2")),
+        snapshot(3, 30, member("b", "t0 t1 t2")),
     ]
 
     actual = replay(history, ACTUAL, topics={"t": 4})
@@ -268,8 +240,8 @@ def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
 
 def test_the_first_record_is_where_the_history_begins() -> None:
     empty = snapshot(1, 10)
-    joined = snapshot(2, 20, member("a", {"t": range(3)}), member("b", {"t": [3]}))
-    left = snapshot(3, 30, member("a", {"t": range(4)}))
+    joined = snapshot(2, 20, member("a", "t0 t1 t2"), member("b", "t3"))
+    left = snapshot(3, 30, member("a", ALL_FOUR))
 
     def counted(*history: Snapshot) -> list[int]:
         """The rebalances of what happened, of metrics, and of a replay."""
@@ -286,7 +258,7 @@ def test_the_first_record_is_where_the_history_begins() -> None:
 def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
     # kafka-python's round robin cannot skip a member that does not subscribe.
     one = replay(
-        [snapshot(1, 10, member("a"), member("b", topics=["t", "u"]), member("c", topics=["u"]))],
+        [snapshot(1, 10, member("a"), both("b"), member("c", topics="u"))],
         "kafka-python:roundrobin",
         topics={"t": 2, "u": 2},
     )
@@ -329,9 +301,9 @@ def sizes_of(topic: str, course: Course) -> list[int]:
 
 def test_a_topic_has_the_partitions_that_were_seen_by_then_or_given_away_since() -> None:
     history = [
-        snapshot(1, 10, member("a", {"t": range(4)})),
-        snapshot(2, 20, member("a", {"t": range(6)})),
-        snapshot(3, 30, member("a", {"t": range(5)})),
+        snapshot(1, 10, member("a", ALL_FOUR)),
+        snapshot(2, 20, member("a", f"{ALL_FOUR} t4 t5")),
+        snapshot(3, 30, member("a", f"{ALL_FOUR} t4")),
     ]
 
     assert sizes(history) == [4, 6, 6]
@@ -345,9 +317,9 @@ def test_a_topic_has_the_partitions_that_were_seen_by_then_or_given_away_since()
 
 def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one() -> None:
     history = [
-        snapshot(1, 10, member("a", {"t": range(6)})),
+        snapshot(1, 10, member("a", f"{ALL_FOUR} t4 t5")),
         snapshot(2, 20, member("a")),
-        snapshot(3, 30, member("a", {"t": range(2)})),
+        snapshot(3, 30, member("a", "t0 t1")),
     ]
 
     assert sizes(history, (5, 6), (15, 0), (25, 2)) == [6, 0, 2]
@@ -355,16 +327,11 @@ def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one(
     assert replay(history, ACTUAL, topics=gone).row.failed == 0
 
 
-def both(t: Collection[int], u: Collection[int] = ()) -> dict[str, Any]:
-    """What a member of both topics has."""
-    return {"partitions": {"t": t, "u": u}, "topics": ["t", "u"]}
-
-
 def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_seen() -> None:
     history = [
-        snapshot(1, 10, member("a", **both([0, 1], range(6))), member("b", **both([2, 3], range(6, 12)))),
-        snapshot(2, 20, member("a", **both([0, 1])), member("b", **both([2, 3]))),
-        snapshot(3, 9000, member("a", **both([0, 1])), member("b", **both([2])), member("c", **both([3]))),
+        snapshot(1, 10, both("a", "t0 t1 u0 u1 u2 u3 u4 u5"), both("b", "t2 t3 u6 u7 u8 u9 u10 u11")),
+        snapshot(2, 20, both("a", "t0 t1"), both("b", "t2 t3")),
+        snapshot(3, 9000, both("a", "t0 t1"), both("b", "t2"), both("c", "t3")),
     ]
     seen = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0)])
 
@@ -380,19 +347,10 @@ def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_see
 
 
 def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
-    cooperative = "cooperative-sticky"
-    had = {"t": (0,), "u": (0,)}
     history = [
-        snapshot(1, 10, member("a", **both([0], [0])), strategy=cooperative),
-        snapshot(2, 20, member("a", **both([0]), claims=had), member("b", **both([])), strategy=cooperative),
-        snapshot(
-            3,
-            21,
-            member("a", **both([0]), claims={"t": (0,)}),
-            member("b", **both([], [0])),
-            member("c", **both([])),
-            strategy=cooperative,
-        ),
+        coop(1, 10, both("a", "t0 u0")),
+        coop(2, 20, both("a", "t0", had="t0 u0"), both("b")),
+        coop(3, 21, both("a", "t0", had="t0"), both("b", "u0"), both("c")),
     ]
 
     assert len(find_rebalances(history)) == 1
@@ -401,17 +359,17 @@ def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
 
 def test_a_topic_that_nobody_subscribes_to_for_a_while_was_not_deleted() -> None:
     history = [
-        snapshot(1, 10, member("a", **both([0], [0]))),
-        snapshot(2, 20, member("a", {"t": [0]})),
+        snapshot(1, 10, both("a", "t0 u0")),
+        snapshot(2, 20, member("a", "t0")),
         snapshot(3, 30),
-        snapshot(4, 40, member("a", **both([0], [0]))),
+        snapshot(4, 40, both("a", "t0 u0")),
     ]
 
     assert sizes_of("u", course_of(history, {"t": 1, "u": 4})) == [4] * 4
 
 
 def test_an_id_that_no_topic_can_have_is_a_partition_as_any_other() -> None:
-    history = [snapshot(1, 10, member("a", {"t": [0, -5, 2**31 - 1]})), snapshot(2, 20, member("b"))]
+    history = [snapshot(1, 10, member("a", f"t0 t-5 t{2**31 - 1}")), snapshot(2, 20, member("b"))]
 
     assert sizes(history[:1]) == [3]
     assert replay(history, "kafka-python:sticky").row.failed == 0
@@ -425,11 +383,11 @@ def test_workers_of_connect_are_not_replayed() -> None:
 
 @pytest.mark.parametrize("strategy", ["broadcast", "stream"])
 def test_a_group_that_no_assignor_of_consumers_could_assign_is_not_replayed(strategy: str) -> None:
-    shared = range(4) if strategy == "broadcast" else ()
+    a, b = member("a", ALL_FOUR), member("b", ALL_FOUR if strategy == "broadcast" else "")
     history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), strategy=strategy),
-        snapshot(2, 20, member("a", {"t": range(4)}), member("b", {"t": shared}), strategy=strategy),
-        snapshot(3, 30, member("a", {"t": range(4)}), strategy=strategy),
+        snapshot(1, 10, a, strategy=strategy),
+        snapshot(2, 20, a, b, strategy=strategy),
+        snapshot(3, 30, a, strategy=strategy),
     ]
     course = course_of(history)
 
@@ -442,9 +400,9 @@ def test_an_assignor_that_raises_fails_and_members_keep_what_they_had(
 ) -> None:
     # kafka-python's round robin cannot skip a member that does not subscribe.
     history = [
-        snapshot(1, 10, member("a", topics=["t", "u"]), member("b", topics=["t", "u"])),
-        snapshot(2, 20, member("a", topics=["t"]), member("b", topics=["t", "u"]), member("c", topics=["u"])),
-        snapshot(3, 50, member("a", topics=["t", "u"])),
+        snapshot(1, 10, both("a"), both("b")),
+        snapshot(2, 20, member("a"), both("b"), member("c", topics="u")),
+        snapshot(3, 50, both("a")),
     ]
 
     with caplog.at_level("INFO"):
@@ -473,10 +431,7 @@ def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
 
 def test_copartitioned_keeps_partitions_of_one_id_together_throughout_a_history() -> None:
     names = ["ab", "abc", "bc", "bcd"]
-    history = [
-        snapshot(number, 10 * number, *(member(one, topics=["t", "u"]) for one in each))
-        for number, each in enumerate(names, 1)
-    ]
+    history = [snapshot(number, 10 * number, *map(both, each)) for number, each in enumerate(names, 1)]
 
     for owners in owned(course_of(history, {"t": 6, "u": 6}), "copartitioned"):
         assert len(owners) == 12
@@ -506,14 +461,14 @@ def restarted(back: float, *, session: int = 45_000) -> list[Snapshot]:
     """b is gone at 20 and back at a second; the group ends at 200."""
 
     def b(name: str) -> SnapshotMember:
-        return member(name, {"t": [2, 3]}, client_id="b", session_timeout_ms=session)
+        return member(name, "t2 t3", session_timeout_ms=session)
 
-    a = member("a", {"t": [0, 1]})
+    a = member("a", "t0 t1")
     return [
-        snapshot(1, 10, a, b("b-1")),
-        snapshot(2, 20, member("a", {"t": range(4)})),
-        snapshot(3, back, a, b("b-2")),
-        snapshot(4, 200, a, b("b-2")),
+        snapshot(1, 10, a, b("b#1")),
+        snapshot(2, 20, member("a", ALL_FOUR)),
+        snapshot(3, back, a, b("b#2")),
+        snapshot(4, 200, a, b("b#2")),
     ]
 
 
@@ -527,10 +482,9 @@ def memberships(*each: list[SnapshotMember]) -> list[Snapshot]:
     return [snapshot(number, 10 * number, *members) for number, members in enumerate(each, 1)]
 
 
-A, B, B2 = member("a"), member("b", client_id="b"), member("b-2", client_id="b")
-A_OF_BOTH = member("a", topics=["t", "u"])
-C1, D1, E1 = (member(name, client_id="c", host="/1") for name in "cde")
-C2, D2 = (member(name, client_id="c", host="/2") for name in "xy")
+A, A_OF_BOTH, B, B2 = member("a"), both("a"), member("b"), member("b#2")
+C1, D1, E1 = (member(f"c#{number}", host="/1") for number in (1, 2, 3))
+C2, D2 = (member(f"c#{number}", host="/2") for number in (4, 5))
 WITH_STATIC_MEMBERS = {
     "back within its session": (restarted(50.0), [(10.0, 2), (199.0, 2)]),
     "back within the default of 45 s": (restarted(50.0, session=-1), [(10.0, 2), (199.0, 2)]),
@@ -552,8 +506,7 @@ def test_static_members_are_missed_when_their_sessions_are_over(case: str) -> No
 
 
 def test_a_member_that_is_gone_for_good_is_no_saving() -> None:
-    a, b = member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]})
-    alone = member("a", {"t": range(4)})
+    a, b, alone = member("a", "t0 t1"), member("b", "t2 t3"), member("a", ALL_FOUR)
     ended = [snapshot(1, 10, a, b), snapshot(2, 20, alone)]
     assert times(ended, "static members") == times(ended, "as it was") == [(10.0, 2), (19.0, 1)]
     # Its session of 45 s is over by now, and the group misses it then.
@@ -566,16 +519,15 @@ def test_a_member_that_is_gone_for_good_is_no_saving() -> None:
 
 
 def test_a_member_that_comes_back_with_what_it_had_was_not_restarted() -> None:
-    def back(claims: dict[str, tuple[int, ...]]) -> list[Snapshot]:
-        a, b = member("a", {"t": [0, 1]}), member("b-1", {"t": [2, 3]}, client_id="b")
-        again = member("b-2", {"t": [2, 3]}, client_id="b", claims=claims)
+    def back(had: str) -> list[Snapshot]:
+        a = member("a", "t0 t1")
         return [
-            snapshot(1, 10, a, b),
-            snapshot(2, 20, member("a", {"t": range(4)})),
-            snapshot(3, 21, a, again),
+            snapshot(1, 10, a, member("b#1", "t2 t3")),
+            snapshot(2, 20, member("a", ALL_FOUR)),
+            snapshot(3, 21, a, member("b#2", "t2 t3", had=had)),
         ]
 
-    removed, restarted = back({"t": (2, 3)}), back({})
+    removed, restarted = back("t2 t3"), back("")
     assert times(removed, "static members") == times(removed, "as it was")
     assert times(restarted, "static members") == [(10.0, 2)]
 
@@ -590,9 +542,8 @@ def test_what_static_membership_avoids_is_told_and_named() -> None:
 
 def test_a_group_that_is_static_already_is_not_replayed_with_static_members() -> None:
     wanted = tuple((scenario, ("range", "sticky")) for scenario in (AS_IT_WAS, STATIC))
-    both = [member("a", {"t": [0, 1]}, instance_id="a"), member("b", {"t": [2, 3]}, instance_id="b")]
-    history = [snapshot(1, 10, *both), snapshot(2, 80, member("a", {"t": range(4)}, instance_id="a"))]
-    history.append(snapshot(3, 90, *both))
+    a, b = member("=a", "t0 t1"), member("=b", "t2 t3")
+    history = [snapshot(1, 10, a, b), snapshot(2, 80, member("=a", ALL_FOUR)), snapshot(3, 90, a, b)]
     found = replay_all(course_of(history), wanted, 0)
     assert [(one.assignor, one.scenario) for one in found] == [
         ("actual", "as it was"),
@@ -625,17 +576,14 @@ def test_no_time_is_negative_whatever_the_clocks_say(history: list[Snapshot], cl
 # By load
 
 
-HOT = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
-"""Records a second of six partitions: as many of the first as of all others."""
 LATER_HOT = {**HOT, 0: 1.0, 5: 5.0}
 
 
-def two_share(at: float = 600) -> list[Snapshot]:
-    """a has all six partitions until b comes and takes half of them."""
-    return [
-        snapshot(1, 0, member("a", {"t": range(6)})),
-        snapshot(2, at, member("a", {"t": range(3)}), member("b", {"t": range(3, 6)})),
-    ]
+TWO_SHARE = [
+    snapshot(1, 0, member("a", f"{ALL_FOUR} t4 t5")),
+    snapshot(2, 600, member("a", "t0 t1 t2"), member("b", "t3 t4 t5")),
+]
+"""a has all six partitions until b comes and takes half of them."""
 
 
 def by_load(
@@ -653,13 +601,13 @@ def by_load(
 def test_load_aware_shares_out_what_next_to_nothing_comes_of_by_load_as_well() -> None:
     quiet = {one: rate / 500 for one, rate in HOT.items()}
 
-    assert by_load(two_share(), *commits(0, 600, quiet))["load-aware"].moved == 1
+    assert by_load(TWO_SHARE, *commits(0, 600, quiet))["load-aware"].moved == 1
 
 
 def test_load_aware_knows_what_was_before_the_rebalance_only() -> None:
     done = {one: 600 * rate for one, rate in HOT.items()}
 
-    found = by_load(two_share(), *commits(0, 600, HOT), *commits(660, 1200, LATER_HOT, done=done))
+    found = by_load(TWO_SHARE, *commits(0, 600, HOT), *commits(660, 1200, LATER_HOT, done=done))
 
     # b got t-0, of which 600 records come now, and a has 5,400 of 6,000.
     assert found["load-aware"].moved == 1
@@ -667,11 +615,11 @@ def test_load_aware_knows_what_was_before_the_rebalance_only() -> None:
 
 
 def test_load_aware_remembers_what_it_knew_of_a_group_that_stood_still() -> None:
-    three = [member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]}), member("c", {"t": [4, 5]})]
+    three = [member("a", "t0 t1"), member("b", "t2 t3"), member("c", "t4 t5")]
     done = {one: 1200 * rate for one, rate in HOT.items()}
 
     found = by_load(
-        [*two_share(), snapshot(3, 3000, *three)],
+        [*TWO_SHARE, snapshot(3, 3000, *three)],
         *commits(0, 1200, HOT),
         *commits(3000, 3600, HOT, done=done),
     )
@@ -682,7 +630,7 @@ def test_load_aware_remembers_what_it_knew_of_a_group_that_stood_still() -> None
 
 
 def test_partitions_that_nobody_knows_are_shared_out_by_their_number() -> None:
-    found = by_load(two_share(), *commits(660, 1200, HOT), assignors=["cooperative-sticky", "load-aware"])
+    found = by_load(TWO_SHARE, *commits(660, 1200, HOT), assignors=["cooperative-sticky", "load-aware"])
 
     assert found["load-aware"].moved == found["cooperative-sticky"].moved == 3
     assert found["load-aware"].hottest == found["cooperative-sticky"].hottest is not None

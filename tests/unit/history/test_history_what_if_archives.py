@@ -3,7 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -16,10 +17,9 @@ from confluent_kafka import Message
 from benchmarks.history_what_if import life
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.times import moment
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
@@ -30,21 +30,20 @@ from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
-from tests.support.commits import commit, commit_key, commits
+from tests.support.commits import HOT, commit, commit_key, commits
 from tests.support.group_histories import START_US, member, read_snapshots, recorded, snapshot
-from tests.support.kip848_log import TOPIC_IDS, Log, two_share
+from tests.support.kip848_log import SEEN_TOPICS, Log, two_share
 from tests.support.local_archives import rows_of
 from tests.support.pages import listings
 from tests.support.written_archives import write_archive
 
 LOAD_AWARE: Final = ("--assignor", "load-aware", "--scenario", "as it was")
+by_load = partial(what_if, assignors=["load-aware"], scenarios=["as it was"])
 
 
-def archived(groups: Mapping[str, Sequence[ArchivedRecord]]) -> list[dict[str, Any]]:
-    return rows_of(chain.from_iterable(groups.values()))
-
-
-def archive(folder: Path, rows: Sequence[dict[str, Any]]) -> Archive:
+def archive(folder: Path, *lives: Iterable[ArchivedRecord]) -> Archive:
+    """An archive of two batches, each with every other record."""
+    rows = rows_of(chain(*lives))
     return Archive(write_archive(folder / "archive", [rows[::2], rows[1::2]]))
 
 
@@ -64,13 +63,13 @@ def course_of(group: str, records: Sequence[ArchivedRecord]) -> Course:
 
 def test_rows_are_those_of_the_replays(tmp_path: Path) -> None:
     groups = {"billing": lived("billing", 3), "search": lived("search", 4), "alerts": lived("alerts", 3)}
-    rows = archived(groups)
     # As they may stand in an archive: in any order, and some of them from two sources.
-    rows = [*rows[::-1], *rows[:5]]
+    records = [*chain(*groups.values())]
+    records = [*records[::-1], *records[:5]]
     assignors = ["range", "sticky", "kafka-python:cooperative-sticky"]
     scenarios = ["as it was", "static members"]
 
-    found = what_if(archive(tmp_path, rows), assignors=assignors, scenarios=scenarios)
+    found = what_if(archive(tmp_path, records), assignors=assignors, scenarios=scenarios)
 
     wanted = tuple((scenario, tuple(assignors)) for scenario in scenarios)
     expected = [
@@ -89,9 +88,8 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(tmp_path: Path) -> Non
     half[3] = half[3]._replace(value=b"\0\3 and no more")
     bad = [ArchivedRecord(group_metadata_key("bad"), b"\0\3", 2, 5, 5_000_000, None)]
     deleted = [ArchivedRecord(group_metadata_key("deleted"), None, 2, 7, 5_000_000, None)]
-    rows = archived({"good": good, "half": half, "bad": bad, "deleted": deleted})
 
-    found = what_if(archive(tmp_path, rows), assignors=["range"], scenarios=["as it was"])
+    found = what_if(archive(tmp_path, good, half, bad, deleted), assignors=["range"], scenarios=["as it was"])
 
     assert {(row.group, row.assignor): (row.rebalances, row.failed) for row in found} == {
         ("good", "actual"): (7, 0),
@@ -106,8 +104,8 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(tmp_path: Path) -> Non
 def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
     log = Log()
     two_share(log)
-    kept = archive(tmp_path, archived({"g": log.records}))
-    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept = archive(tmp_path, log.records)
+    kept.add_topics(SEEN_TOPICS)
 
     found = what_if(kept, assignors=["kip848:uniform", "range"], scenarios=["as it was"])
 
@@ -118,7 +116,7 @@ def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
 
 @pytest.mark.core
 def test_wrong_names_are_said_before_anything_is_run(tmp_path: Path) -> None:
-    records = archive(tmp_path, archived({"g": lived("g", 1)[:1]}))
+    records = archive(tmp_path, lived("g", 1)[:1])
 
     with pytest.raises(ValueError, match="there is no assignor 'stick'"):
         what_if(records, assignors=["stick"])
@@ -131,9 +129,6 @@ def test_wrong_names_are_said_before_anything_is_run(tmp_path: Path) -> None:
 # Commits
 
 
-RATES = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
-"""Records a second of six partitions: as many of the first as of all others."""
-
 SHARED = [
     recorded(snapshot(1, 0, member("a", "t0 t1 t2 t3 t4 t5"))),
     recorded(snapshot(2, 600, member("a", "t0 t1 t2"), member("b", "t3 t4 t5"))),
@@ -143,8 +138,8 @@ SHARED = [
 
 def committed(begin: int, end: int, *, since_us: int = START_US, of: int = 0) -> list[ArchivedRecord]:
     """Commits of g from one second to another."""
-    done = {partition: begin * rate for partition, rate in RATES.items()}
-    found = commits(begin, end, RATES, done=done, of=of)
+    done = {partition: begin * rate for partition, rate in HOT.items()}
+    found = commits(begin, end, HOT, done=done, of=of)
     return [one._replace(time_us=one.time_us + since_us) for one in found]
 
 
@@ -157,7 +152,7 @@ def test_commits_of_an_archive_tell_who_was_hottest_and_what_load_aware_had_done
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = [one._replace(key=group_metadata_key("without"), partition=1) for one in SHARED]
-    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 1200)], "without": other}))
+    there = archive(tmp_path, SHARED, committed(0, 1200), other)
     assert main(["history", "what-if", there.where.uri, *LOAD_AWARE, "--json"]) == 0
     rows = [WhatIf(**row) for row in json.loads(capsys.readouterr().out)]
 
@@ -191,14 +186,14 @@ def test_the_session_of_the_page_is_what_the_command_prints(
     command, *printed = session.splitlines()
     records = [*SHARED, *committed(0, 1200)]
     billing = [one._replace(key=one.key.replace(b"\0\1g", b"\0\7billing", 1)) for one in records]
-    there = archive(tmp_path, archived({"billing": billing}))
+    there = archive(tmp_path, billing)
     assert main(shlex.split(command.replace("/srv/history", there.where.uri))[2:]) == 0
     assert capsys.readouterr().out.splitlines() == printed
 
 
 def test_a_page_shows_who_was_hottest_and_what_was_not_replayed(tmp_path: Path) -> None:
     def cells(folder: str, *more: ArchivedRecord) -> list[list[str]]:
-        there = archive(tmp_path / folder, archived({"g": [*SHARED, *more]}))
+        there = archive(tmp_path / folder, SHARED, more)
         report_archive(there, tmp_path / "page.html", assignors=["load-aware"], scenarios=["as it was"])
         (table,) = re.findall("<h3>What if</h3>.*?</table>", (tmp_path / "page.html").read_text(), re.DOTALL)
         rows = (re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in re.findall("<tr.*?</tr>", table))
@@ -226,10 +221,10 @@ def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
     (of,) = {one.partition for one in log.records}
     begin_us = log.records[0].time_us
     records = [*log.records, *committed(0, 600, since_us=begin_us, of=of)]
-    kept = archive(tmp_path, archived({"g": sorted(records, key=attrgetter("time_us"))}))
-    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept = archive(tmp_path, sorted(records, key=attrgetter("time_us")))
+    kept.add_topics(SEEN_TOPICS)
 
-    found = hottest(what_if(kept, assignors=["load-aware"], scenarios=["as it was"]))
+    found = hottest(by_load(kept))
 
     # Of four partitions t-0 has five eighths of the records: two and two are 6 to 2.
     assert found["actual"] == 1.5
@@ -238,7 +233,7 @@ def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
 
 def test_commits_change_nothing_else(tmp_path: Path) -> None:
     def told(folder: str, *more: ArchivedRecord) -> list[Any]:
-        there = archive(tmp_path / folder, archived({"g": [*SHARED, *more]}))
+        there = archive(tmp_path / folder, SHARED, more)
         tables = make_tables(there, tmp_path / f"{folder} tables")
         return [metrics(there), info(there).groups, tables, what_if(there)[0].moved]
 
@@ -246,21 +241,19 @@ def test_commits_change_nothing_else(tmp_path: Path) -> None:
 
 
 def test_with_since_a_group_that_only_committed_from_then_on_is_left_out(tmp_path: Path) -> None:
-    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 1200)]}))
+    there = archive(tmp_path, SHARED, committed(0, 1200))
 
     def found(seconds: int) -> dict[str, float | None]:
-        since = moment(START_US + seconds * 1_000_000)
-        return hottest(what_if(there, assignors=["load-aware"], scenarios=["as it was"], since=since))
+        return hottest(by_load(there, since=moment(START_US + seconds * 1_000_000)))
 
     assert found(300) == {"actual": 1.4, "load-aware": 1.0}  # what came before b counts as known
     assert found(601) == {}
 
 
 def test_with_since_commits_up_to_the_first_rebalance_are_known(tmp_path: Path) -> None:
-    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 590)]}))
-    since = moment(START_US + 300_000_000)
+    there = archive(tmp_path, SHARED, committed(0, 590))
 
-    rows = what_if(there, assignors=["load-aware"], scenarios=["as it was"], since=since)
+    rows = by_load(there, since=moment(START_US + 300_000_000))
 
     assert {row.assignor: row.moved for row in rows} == {"actual": 3, "load-aware": 1}
 
@@ -272,12 +265,11 @@ def test_a_commit_that_cannot_be_read_is_passed_over(
     tmp_path: Path, good: list[ArchivedRecord], problem: str | None, hot: float | None
 ) -> None:
     bad = committed(0, 0)[0]._replace(value=b"\0\3", offset=9_999)
-    there = archive(tmp_path, archived({"g": [*SHARED, *good, bad]}))
 
-    actual, by_load = what_if(there, assignors=["load-aware"], scenarios=["as it was"])
+    actual, other = by_load(archive(tmp_path, SHARED, good, [bad]))
 
-    assert (actual.rebalances, actual.failed, by_load.failed) == (1, 0, 0)
-    assert (by_load.problem, hottest([actual])["actual"]) == (problem, hot)
+    assert (actual.rebalances, actual.failed, other.failed) == (1, 0, 0)
+    assert (other.problem, hottest([actual])["actual"]) == (problem, hot)
 
 
 def test_with_since_commits_are_passed_on_as_they_are_read() -> None:
