@@ -16,7 +16,7 @@ import pytest
 
 from kafka_assignors._assignors._messages import encode_assignments, make_subscription
 from kafka_assignors._model.claims import NO_EXTRA, Extra
-from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.group import NO_GENERATION, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
@@ -27,7 +27,7 @@ from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
 from tests.support.java.oracle import JavaOracle
 from tests.support.kafka_scenarios import assert_no_single_move_helps, assert_valid, cost, flat_all
-from tests.support.random_groups import ALPHABET
+from tests.support.random_groups import ALPHABET, settled
 from tests.support.scale import few, scaled
 
 Assignments = Mapping[str, dict[str, list[int]]]
@@ -264,15 +264,6 @@ def counts_of(assignments: Assignments) -> dict[str, dict[str, int]]:
     return {
         member: {topic: len(ids) for topic, ids in partitions.items()}
         for member, partitions in assignments.items()
-    }
-
-
-def settled(group: Group) -> dict[tuple[str, int], str]:
-    """The valid owner of each partition that has one."""
-    return {
-        group.name_of(partition): group.members[owner].member_id
-        for partition, owner in enumerate(group.owner.tolist())
-        if owner != NOBODY
     }
 
 

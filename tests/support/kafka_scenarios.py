@@ -29,6 +29,7 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.planners import hand_over, plan_exact
 from kafka_assignors.planners._kip54 import plan_kip54
 from tests.support.by_hand import cluster_of, joined, partitions_in
+from tests.support.random_groups import settled
 
 Planner = Callable[[Group], Plan]
 Assigned = Mapping[str, Mapping[str, Collection[int]]]
@@ -113,11 +114,7 @@ def assert_no_exchange(group: Group, after: Assigned) -> None:
 
     Kafka's isSticky, but over all that changed hands, not only over what its last step moved.
     """
-    had = {
-        group.name_of(partition): group.members[owner].member_id
-        for partition, owner in enumerate(group.owner.tolist())
-        if owner != NOBODY
-    }
+    had = settled(group)
     went = {
         (topic, had[topic, number], member)
         for member, mine in flat_all(after).items()
