@@ -3,7 +3,7 @@
 A scenario is a `Story`: members come, go and change their minds, and `rebalance` is called in between.
 Each is told once and runs
 
-- with every planner of `PLANNERS`; those about racks with the planners of `RACK_AWARE` only;
+- with every planner of `PLANNERS`; those about racks with `exact` only, which looks at them;
 - eagerly, and cooperatively: then a rebalance is followed through its rounds until nothing is held back;
 - with racks unknown on one side, on the other, or everywhere the same, as Kafka's RackConfig does: where
   racks cannot matter, they must not.
@@ -38,7 +38,6 @@ Assigned = Mapping[str, Mapping[str, Collection[int]]]
 Partition = tuple[str, int]
 
 PLANNERS: Final[dict[str, Planner]] = {"kip54": plan_kip54, "exact": plan_exact}
-RACK_AWARE: Final = ("exact",)
 
 # Kafka's own test allows four rebalances after the first one (apache/kafka#7503). With unequal subscriptions
 # what kip54 plans in the second round, without the claims on what was let go of, may move partitions again.
@@ -330,9 +329,6 @@ every_way = stories()
 
 with_and_without_racks = stories(racks=("none", "both"))
 """As Kafka runs its large scenarios."""
-
-rack_aware = pytest.mark.parametrize("planner", RACK_AWARE)
-"""Scenarios about racks: only for planners that look at them."""
 
 every_planner = pytest.mark.parametrize("planner", PLANNERS)
 
