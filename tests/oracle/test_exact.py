@@ -57,9 +57,7 @@ def test_windows_and_budgets_are_the_oracles_and_prove_themselves(number: int) -
         certificate = certify(plan)
         assert certificate.optimal, f"{certificate}\n{where}"
         if goal != Goal():
-            for load, (lowest, highest) in zip(
-                plan.loads.tolist(), oracle.window(oracle.skew()), strict=True
-            ):
+            for load, (lowest, highest) in zip(plan.loads.tolist(), oracle.window(oracle.skew), strict=True):
                 assert lowest <= load <= highest, where
 
 
