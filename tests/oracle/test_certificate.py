@@ -163,10 +163,10 @@ def test_windows_are_checked_as_the_oracle_has_them(number: int) -> None:
         return Goal(max_skew=rng.choice([0, 0, 1, 1, 2, 3, 100]))
 
     for where, oracle, best_plan, plan in tried(block(number, 500), some):
-        objective = partial(window_objective, oracle, skew=oracle.skew())
+        objective = partial(window_objective, oracle, skew=oracle.skew)
         certificate = check_missed(plan, objective(best_plan), objective, where)
         assert certificate.skew == plan.goal.max_skew
-        assert [bounds[1:] for bounds in certificate.allowed] == oracle.window(oracle.skew()), where
+        assert [bounds[1:] for bounds in certificate.allowed] == oracle.window(oracle.skew), where
         wrong += not certificate.optimal
     assert few() or wrong > scaled(500)
 
@@ -180,14 +180,14 @@ def test_budgets_are_checked_as_the_oracle_has_them(number: int) -> None:
         return Goal(max_moves=most, max_skew=rng.choice([None, None, 0, 1, 2]))
 
     for where, oracle, best_plan, plan in tried(block(number, 500), some):
-        objective = partial(window_objective, oracle, skew=oracle.skew())
+        objective = partial(window_objective, oracle, skew=oracle.skew)
         certificate = certify(plan)
         assert certificate.optimal == (objective(plan) == objective(best_plan)), f"{where}\n{certificate}"
         if finding := failed(certificate):
             wrong.add(finding.name)
             check_budget_witness(oracle, plan, certificate, finding)
         else:
-            assert certificate.skew == oracle.skew(), f"{where}\n{certificate}"
+            assert certificate.skew == oracle.skew, f"{where}\n{certificate}"
     assert wrong <= GOALS
     assert few() or wrong == GOALS
 

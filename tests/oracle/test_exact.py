@@ -11,7 +11,7 @@ from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._cooperative import awaited_holders, first_round
 from kafka_assignors.proofs import certify
 from tests.support.oracle import Oracle
-from tests.support.random_groups import RACKS, random_case
+from tests.support.random_groups import RACKS, random_case, settled
 from tests.support.scale import block, few, scaled
 
 BLOCKS = [block(number, 2500) for number in range(8)]
@@ -19,10 +19,7 @@ BLOCKS = [block(number, 2500) for number in range(8)]
 
 def told(seed: int, group: Group, plan: Plan) -> str:
     """What a failure shows: how to make the group again, and what is in it."""
-    prior = {
-        group.name_of(p): group.members[m].member_id for p, m in enumerate(group.owner.tolist()) if m >= 0
-    }
-    return f"random_case({seed}): {group.members}, owned {prior}, got {plan.assignments()}"
+    return f"random_case({seed}): {group.members}, owned {settled(group)}, got {plan.assignments()}"
 
 
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
@@ -60,9 +57,7 @@ def test_windows_and_budgets_are_the_oracles_and_prove_themselves(number: int) -
         certificate = certify(plan)
         assert certificate.optimal, f"{certificate}\n{where}"
         if goal != Goal():
-            for load, (lowest, highest) in zip(
-                plan.loads.tolist(), oracle.window(oracle.skew()), strict=True
-            ):
+            for load, (lowest, highest) in zip(plan.loads.tolist(), oracle.window(oracle.skew), strict=True):
                 assert lowest <= load <= highest, where
 
 
@@ -120,27 +115,14 @@ def test_plans_of_large_groups_prove_themselves_when_members_leave_and_join(goal
         assert oracle.reached(plan) == oracle.reached(oracle.plan())
 
 
-def holding_group(seed: int) -> Group:
-    """A random group all of whose claims are held."""
-    case = random_case(seed)
-    members = [replace(member, holds=True) for member in case.members]
-    return Group.of(case.topics, members, case.replica_racks)
-
-
 @pytest.mark.parametrize("max_skew", [None, 1])
 def test_every_group_settles_in_two_rounds(max_skew: int | None) -> None:
     two = 0
     for seed in range(scaled(4000)):
-        case, group = random_case(seed), holding_group(seed)
-        plan = plan_exact(group, max_skew=max_skew)
+        case = random_case(seed).holding()
+        plan = plan_exact(case.group, max_skew=max_skew)
         first, awaited = first_round(plan)
-        given = first.assignments()
-        newest = max((member.generation for member in group.members), default=0)
-        members = [
-            replace(member, claims=given[member.member_id], generation=newest + 1, holds=True)
-            for member in case.members
-        ]
-        second = plan_exact(Group.of(case.topics, members, case.replica_racks), max_skew=max_skew)
+        second = plan_exact(case.after(first).group, max_skew=max_skew)
         check(second, second.group)
         assert second.moves == 0, f"seed {seed}"
         assert not awaited_holders(second).size, f"seed {seed}"
@@ -153,7 +135,7 @@ def test_every_group_settles_in_two_rounds(max_skew: int | None) -> None:
 def test_no_partition_is_given_away_before_its_holders_let_go() -> None:
     refused = 0
     for seed in range(scaled(4000)):
-        group = holding_group(seed)
+        group = random_case(seed).holding().group
         first, _ = first_round(plan_exact(group))
         for partition, holder in group.holders.tolist():
             to = int(first.owner[partition])

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_assignors._assignors._messages import encode_assignments, make_subscription
 from kafka_assignors._model.claims import NO_EXTRA, Extra
-from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.group import NO_GENERATION, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
@@ -27,7 +27,7 @@ from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
 from tests.support.java.oracle import JavaOracle
 from tests.support.kafka_scenarios import assert_no_single_move_helps, assert_valid, cost, flat_all
-from tests.support.random_groups import ALPHABET
+from tests.support.random_groups import ALPHABET, settled
 from tests.support.scale import few, scaled
 
 Assignments = Mapping[str, dict[str, list[int]]]
@@ -267,15 +267,6 @@ def counts_of(assignments: Assignments) -> dict[str, dict[str, int]]:
     }
 
 
-def settled(group: Group) -> dict[tuple[str, int], str]:
-    """The valid owner of each partition that has one."""
-    return {
-        group.name_of(partition): group.members[owner].member_id
-        for partition, owner in enumerate(group.owner.tolist())
-        if owner != NOBODY
-    }
-
-
 def fewest_moves(group: Group) -> int:
     """With equal subscriptions: what members own above their share, less the extras that they may keep."""
     share, extras = divmod(group.size, len(group.members))
@@ -323,22 +314,9 @@ def test_racks_often_matter_in_the_rack_cases() -> None:
     assert few() or different > scaled(100)
 
 
-@pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
-def test_equal_subscriptions_give_javas_loads_and_fewest_moves(java: JavaOracle, *, conflicts: bool) -> None:
-    cases = [random_sticky_case(seed, equal=True, conflicts=conflicts) for seed in range(CASES)]
-    moves = 0
-    for case, theirs in answers_of(java, "sticky", cases):
-        plan = plan_kip54(case.group)
-        check_by_kafkas_rules(case, plan)
-        assert cost(case.group, plan.assignments()) == cost(case.group, theirs), f"seed {case.seed}"
-        assert plan.moves == fewest_moves(case.group), f"seed {case.seed}"
-        moves += plan.moves
-    assert few() or moves > CASES / 4
-
-
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
-def test_equal_subscriptions_get_javas_plan_partition_by_partition_and_in_its_order(
+def test_equal_subscriptions_get_javas_plan_partition_by_partition_in_its_order_and_kip54s_is_as_good(
     java: JavaOracle, strategy: str, *, conflicts: bool
 ) -> None:
     holds = strategy == "cooperative-sticky"
@@ -348,12 +326,17 @@ def test_equal_subscriptions_get_javas_plan_partition_by_partition_and_in_its_or
         replace(case, members=sorted(case.members, key=lambda member: string_order(member.member_id)))
         for case in drawn
     ]
-    chosen = 0
+    chosen = moves = 0
     for case, theirs in lists_of(java, strategy, cases):
-        goal = plan_exact(case.group)
+        goal, plan = plan_exact(case.group), plan_kip54(case.group)
         sent = encode_assignments(hand_over(goal) if holds else goal)
         assert {member: partitions_in(sent[member]) for member in sent} == theirs, f"seed {case.seed}"
-        chosen += goal.assignments() != plan_kip54(case.group).assignments()
+        check_by_kafkas_rules(case, plan)
+        assert cost(case.group, plan.assignments()) == cost(case.group, goal.assignments()), case.seed
+        assert plan.moves == fewest_moves(case.group), f"seed {case.seed}"
+        moves += plan.moves
+        chosen += goal.assignments() != plan.assignments()
+    assert few() or moves > CASES / 4
     assert few() or chosen > CASES / 100, "no choice of Java differed from those of KIP-54"
 
 

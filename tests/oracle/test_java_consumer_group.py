@@ -1,18 +1,21 @@
 """The simulator's KIP-848 groups against Kafka's own coordinator, step by step, on random lives.
 
+The planners are given what Kafka tells of a group, and have to make the target that Kafka makes of it.
+
 Each life comes from a seed, which a failure names.
 """
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from random import Random
 from typing import Any, get_args
 from uuid import UUID
 
-from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
+from kafka_assignors._model.group import Group, Member
+from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_hash, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import (
@@ -24,12 +27,15 @@ from kafka_assignors.coordinator._simulator.messages import (
 from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.rounds import EpochTrigger
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
-from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
+from kafka_assignors.coordinator._simulator.target_assignment import Target, TargetTopic, preferred_assignor
+from kafka_assignors.planners._kip848_range import plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform, slot_hash
 from tests.support.java.oracle import JavaOracle
+from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
 
 STEPS_OF_MEMBERS = scaled(4000)
-LIVES = scaled(100)
+LIVES = scaled(200)
 STEPS = 60
 SESSION_MS = 45_000
 KINDS = (
@@ -78,6 +84,18 @@ def in_answer(assignment: dict[str, Any] | None) -> frozenset[TopicIdPartition] 
         for one in assignment["topicPartitions"]
         for partition in one["partitions"]
     )
+
+
+def in_bins_of_their_own(member_ids: Collection[str]) -> bool:
+    """Whether no two members share a bin of both of the coordinator's maps of members."""
+    bins, slots = 16, 2
+    while 4 * len(member_ids) > 3 * bins:
+        bins *= 2
+    while 3 * len(member_ids) > 4 * slots:
+        slots *= 2
+    hashes = map(string_hash, member_ids)
+    places = {(spread_hash(value) % bins, slot_hash(value) * slots >> 64) for value in hashes}
+    return len(places) == len(member_ids)
 
 
 def fields_of(member: GroupMember) -> dict[str, Any]:
@@ -210,35 +228,48 @@ class Client:
 class Life:
     """A group as time goes by, ours and Kafka's."""
 
-    def __init__(self, java: JavaOracle, seed: int) -> None:
+    def __init__(
+        self,
+        java: JavaOracle,
+        seed: int,
+        *,
+        topics: dict[str, TargetTopic] | None = None,
+        settings: BrokerSettings | None = None,
+    ) -> None:
         self.java = java
         self.seed = seed
         self.rng = rng = Random(seed)
-        self.names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
-        self.topics = {
-            name: TargetTopic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
+        self.letters = ALPHABET if seed % 2 else ("Aa", "BB", "C#", "x")
+        many = ["".join(rng.choices(ALPHABET, k=rng.choice([1, 2, 3]))) for _ in range(30)]
+        self.names = NAMES if seed % 4 else (*dict.fromkeys([*many, *NAMES]),)
+        self.topics = topics or {
+            name: self.new_topic(1, 2, 5, 20, 40)
             for name in rng.sample(self.names[:-1], rng.randint(1, len(self.names) - 1))
         }
-        self.settings = BrokerSettings(
-            assignment_interval_ms=rng.choice([0, 1000]), max_size=rng.choice([6, 1000, 1000])
+        self.settings = settings or BrokerSettings(
+            assignment_interval_ms=rng.choice([0, 0, 0, 1000]), max_size=rng.choice([6, 1000, 1000])
         )
         self.clock = Clock()
         self.clock.run(1_000_000)
         self.group = HostedConsumerGroup(self.clock, self.topics, self.settings)
-        settings = {
+        properties = {
             "group.consumer.assignment.interval.ms": str(self.settings.assignment_interval_ms),
             "group.consumer.max.size": str(self.settings.max_size),
         }
-        java.ask("host", ["consumer", settings, as_java_has(self.topics)])
+        java.ask("host", ["consumer", properties, as_java_has(self.topics)])
         self.assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
         self.equal = rng.random() < 0.6
         self.clients: list[Client] = []
         self.away: list[str] = []
         self.seen: Counter[str] = Counter()
         self.known: set[str] = set()
+        self.moves: list[int] = []
 
     def live(self) -> None:
-        most = self.rng.choice([3, 8, 20])
+        # Hash tables of 16 bins and of 32 grow with the 13th and the 25th key. With many keys of one hash
+        # Java makes trees, whose order depends on where objects lie.
+        for _ in range(self.rng.choice([0, 11, 23] if self.letters == ALPHABET else [0, 0, 4])):
+            self.join()
         acts = (
             [self.beat] * 12
             + [self.join] * 3
@@ -253,10 +284,7 @@ class Life:
         )
         for _ in range(STEPS):
             act = self.rng.choice(acts)
-            if not self.clients or (act == self.join and len(self.clients) < most):
-                self.join()
-            else:
-                act()
+            (act if self.clients else self.join)()
 
     @property
     def came_up(self) -> Counter[str]:
@@ -264,10 +292,15 @@ class Life:
 
     # What may happen
 
+    def new_topic(self, *sizes: int) -> TargetTopic:
+        """Of a small id, or one whose halves may be negative numbers in Java."""
+        bits = self.rng.choice([32, 64, 128, 128])
+        return TargetTopic(UUID(int=self.rng.getrandbits(bits)), self.rng.choice(sizes))
+
     def new_id(self) -> str:
+        """Of any length up to that of a client's; hashes of short ones are equal, or near each other."""
         while True:
-            size = self.rng.choice([2, 3, 22])
-            name = "".join(self.rng.choices(["Aa", "BB", "C#", "x"], k=size))
+            name = "".join(self.rng.choices(self.letters, k=self.rng.choice([1, 2, 3, 22])))
             if name not in self.known:
                 self.known.add(name)
                 return name
@@ -279,6 +312,8 @@ class Life:
 
     def send(self, client: Client, **said: Any) -> ConsumerHeartbeatAnswer:
         request = ConsumerHeartbeat(member_id=client.member_id, instance_id=client.instance_id, **said)
+        target_epoch = self.group.target_epoch
+        listed, targets = [*self.group.member_ids], dict(self.group.targets)
         answer = self.group.heartbeat(request)
         self.seen[f"answer {answer.error}"] += 1
         timeout_ms = -1 if request.rebalance_timeout_ms is None else request.rebalance_timeout_ms
@@ -299,6 +334,9 @@ class Life:
         if not expected.error:
             expected = replace(expected, epoch=said["memberEpoch"], assignment=in_answer(said["assignment"]))
         assert answer == expected, f"seed {self.seed}, step {self.seen['steps']}: {asked}"
+        # A static member that takes its predecessor's place may make the table of members grow.
+        if self.group.target_epoch > target_epoch and self.group.members.keys() >= {*listed}:
+            check_plans(self, client.member_id, listed, targets)
         return answer
 
     def step(self, what: str, *arguments: Any) -> Any:
@@ -372,8 +410,8 @@ class Life:
         says = self.rng.random() < 0.8
         self.hear(client, self.send(client, epoch=client.epoch, owned=client.owned if says else None))
 
-    def wait(self) -> None:
-        milliseconds = self.rng.choice([1, 300, 1000, 3000, 20_000])
+    def wait(self, milliseconds: int = 0) -> None:
+        milliseconds = milliseconds or self.rng.choice([1, 300, 1000, 3000, 20_000])
         self.clock.run(self.clock.now + milliseconds)
         self.step("wait", milliseconds)
 
@@ -423,7 +461,7 @@ class Life:
         old = self.topics.get(name)
         if old is None or self.rng.random() < 0.2:
             # New, or deleted and made anew.
-            self.topics[name] = TargetTopic(UUID(int=self.rng.getrandbits(128)), self.rng.choice([1, 3, 30]))
+            self.topics[name] = self.new_topic(1, 3, 30)
         elif self.rng.random() < 0.3 and len(self.topics) > 1:
             del self.topics[name]
         else:
@@ -452,7 +490,61 @@ class Life:
         self.send(client, **said)
 
 
-def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: JavaOracle) -> None:
+def check_plans(life: Life, asking: str, listed: Sequence[str], targets: Mapping[str, Target]) -> None:
+    """Have the planners make the target that followed these targets and this list of members.
+
+    It came with the heartbeat of the member that is asking. They make it again without the list, and without
+    ids and orders, and it is compared as far as these make no difference.
+    """
+    # No topic can have a slash in its name.
+    names = {topic: f"/{topic}" for target in targets.values() for topic in target}
+    names |= {topic.topic_id: name for name, topic in life.topics.items()}
+    topic_ids = {name: topic for topic, name in names.items()}
+    sizes = {name: range(topic.partitions) for name, topic in life.topics.items()}
+    members = [
+        Member(
+            member_id=member.member_id,
+            topics=member.topics,
+            instance_id=member.instance_id,
+            claims={names[topic]: ids for topic, ids in targets.get(member.member_id, {}).items()},
+        )
+        for member in life.group.members.values()
+    ]
+    expected = {
+        member_id: {names[topic]: sorted(ids) for topic, ids in target.items()}
+        for member_id, target in life.group.targets.items()
+    }
+    group, where = Group.of(sizes, members), f"seed {life.seed}, step {life.seen['steps']}"
+    if preferred_assignor(life.group.members.values(), asking=asking) == "range":
+        assert plan_kip848_range(group).assignments() == expected, where
+        life.seen["plans, of range"] += 1
+        return
+    plan = plan_kip848_uniform(group, topic_ids=topic_ids, listed=listed)
+    assert plan.assignments() == expected, where
+    life.moves.append(plan.moves)
+    assert plan.moves == sum(
+        len({*ids} - {*expected[member.member_id].get(topic, ())})
+        for member in members
+        for topic, ids in member.claims.items()
+        if topic in member.topics & sizes.keys()
+    ), where
+    equal = plan_kip848_uniform(group, topic_ids=topic_ids).assignments() == expected
+    assert equal or asking not in listed or not in_bins_of_their_own(listed), where
+    life.seen["plans, not listed"] += equal
+    if len({member.topics for member in members}) > 1:
+        life.seen["plans, unequal"] += 1
+        return
+    # Loads and moves need no ids, and no order of claims.
+    members = [replace(m, claims={t: sorted(m.claims[t]) for t in sorted(m.claims)}) for m in members]
+    bare = plan_kip848_uniform(Group.of(sizes, members), listed=listed)
+    assert (bare.loads.tolist(), bare.moves) == (plan.loads.tolist(), plan.moves), where
+    life.seen["plans, equal"] += 1
+    life.seen["plans, equal without ids"] += bare.assignments() == expected
+
+
+def test_every_answer_and_all_that_is_kept_and_planned_is_that_of_kafkas_coordinator(
+    java: JavaOracle,
+) -> None:
     seen: Counter[str] = Counter()
     for seed in range(LIVES):
         life = Life(java, seed)
@@ -461,6 +553,10 @@ def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: J
     rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 50}
     assert few() or not rare, seen
     assert few() or seen["steps"] > LIVES * STEPS / 2
+    plans = [seen[f"plans, {kind}"] for kind in ("equal", "unequal", "of range")]
+    assert few() or min(plans) > 2 * LIVES, seen
+    assert few() or LIVES // 10 < seen["plans, equal without ids"] < seen["plans, equal"] - LIVES // 10, seen
+    assert few() or seen["plans, not listed"] > 0.9 * (seen["plans, equal"] + seen["plans, unequal"]), seen
 
 
 def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members_grow(
@@ -478,10 +574,37 @@ def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members
             life.join()
         statics = [client for client in life.clients if client.instance_id is not None]
         for client in statics:
-            life.clock.run(life.clock.now + 1000)
-            life.step("wait", 1000)
+            life.wait(1000)
             life.send(client, epoch=-2)
             life.enter(Client(life.new_id(), client.instance_id))
         lives += 1
         seen += life.came_up
     assert seen["member changed its subscription"] > lives
+
+
+def test_loads_are_evened_out_in_16_rounds_at_most_as_in_java(java: JavaOracle) -> None:
+    """In a chain of topics with two subscribers each, loads move on by few topics a round."""
+    names = [f"t{number:02}" for number in range(25)]
+    topics = {name: TargetTopic(UUID(int=25 - number), 100) for number, name in enumerate(names)}
+    life = Life(java, 0, topics=topics, settings=BrokerSettings(assignment_interval_ms=1000))
+    clients = [Client(f"m{number:02}", None) for number in range(26)]
+
+    def subscribe(number: int, *topics: str) -> None:
+        said = {"topics": frozenset(topics), "owned": frozenset(), "rebalance_timeout_ms": 60_000}
+        clients[number].epoch = life.send(clients[number], epoch=clients[number].epoch, **said).epoch
+
+    def make_target() -> None:
+        life.wait(1000)
+        subscribe(0, names[0])
+
+    for number, topic in enumerate([*names, "missing"]):
+        subscribe(number, topic)
+    make_target()
+    for number, link in enumerate(pairwise([*names, "missing"]), 1):
+        subscribe(number, *link)
+    make_target()
+    # The next rebalances, of the same group, go on where that ended.
+    for other in ([], ["missing"]):
+        subscribe(25, names[24], *other)
+        make_target()
+    assert life.moves == [0, 0, 366, 79, 0]

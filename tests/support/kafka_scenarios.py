@@ -3,7 +3,7 @@
 A scenario is a `Story`: members come, go and change their minds, and `rebalance` is called in between.
 Each is told once and runs
 
-- with every planner of `PLANNERS`; those about racks with the planners of `RACK_AWARE` only;
+- with every planner of `PLANNERS`; those about racks with `exact` only, which looks at them;
 - eagerly, and cooperatively: then a rebalance is followed through its rounds until nothing is held back;
 - with racks unknown on one side, on the other, or everywhere the same, as Kafka's RackConfig does: where
   racks cannot matter, they must not.
@@ -29,6 +29,7 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.planners import hand_over, plan_exact
 from kafka_assignors.planners._kip54 import plan_kip54
 from tests.support.by_hand import cluster_of, joined, partitions_in
+from tests.support.random_groups import settled
 
 Planner = Callable[[Group], Plan]
 Assigned = Mapping[str, Mapping[str, Collection[int]]]
@@ -37,7 +38,6 @@ Assigned = Mapping[str, Mapping[str, Collection[int]]]
 Partition = tuple[str, int]
 
 PLANNERS: Final[dict[str, Planner]] = {"kip54": plan_kip54, "exact": plan_exact}
-RACK_AWARE: Final = ("exact",)
 
 # Kafka's own test allows four rebalances after the first one (apache/kafka#7503). With unequal subscriptions
 # what kip54 plans in the second round, without the claims on what was let go of, may move partitions again.
@@ -113,11 +113,7 @@ def assert_no_exchange(group: Group, after: Assigned) -> None:
 
     Kafka's isSticky, but over all that changed hands, not only over what its last step moved.
     """
-    had = {
-        group.name_of(partition): group.members[owner].member_id
-        for partition, owner in enumerate(group.owner.tolist())
-        if owner != NOBODY
-    }
+    had = settled(group)
     went = {
         (topic, had[topic, number], member)
         for member, mine in flat_all(after).items()
@@ -333,9 +329,6 @@ every_way = stories()
 
 with_and_without_racks = stories(racks=("none", "both"))
 """As Kafka runs its large scenarios."""
-
-rack_aware = pytest.mark.parametrize("planner", RACK_AWARE)
-"""Scenarios about racks: only for planners that look at them."""
 
 every_planner = pytest.mark.parametrize("planner", PLANNERS)
 

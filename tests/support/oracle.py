@@ -76,13 +76,10 @@ class Oracle:
             more = self.size + 1
             owner = self.solve(more * self.away + self.moved, lambda m, j: more**2 * self.slot(m, j))
             return Plan.from_owner(self.group, owner, goal)
-        return self.in_window(self.skew())
-
-    def skew(self) -> int:
-        return self._skew
+        return self.in_window(self.skew)
 
     @cached_property
-    def _skew(self) -> int:
+    def skew(self) -> int:
         least, budget = self.goal.max_skew or 0, self.goal.max_moves
         if budget is None:
             return least

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from kafka_assignors._model.group import NO_GENERATION, Group, Member
+from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.plan import Plan
 
 Topics = Mapping[str, list[int]]
 Racks = Mapping[tuple[str, int], frozenset[str]]
@@ -31,6 +32,29 @@ class Case:
         names = rng.sample(list(self.topics), len(self.topics))
         topics = {name: rng.sample(self.topics[name], len(self.topics[name])) for name in names}
         return Case(topics, rng.sample(self.members, len(self.members)), self.replica_racks)
+
+    def holding(self) -> "Case":
+        """All that members claim, they hold."""
+        return replace(self, members=[replace(member, holds=True) for member in self.members])
+
+    def after(self, plan: Plan) -> "Case":
+        """The next rebalance: each member holds exactly what it was given, in a newer generation."""
+        newest = max((member.generation for member in self.members), default=NO_GENERATION)
+        given = plan.assignments()
+        members = [
+            replace(member, claims=given[member.member_id], generation=newest + 1, holds=True)
+            for member in self.members
+        ]
+        return replace(self, members=members)
+
+
+def settled(group: Group) -> dict[tuple[str, int], str]:
+    """The valid owner of each partition that has one."""
+    return {
+        group.name_of(partition): group.members[owner].member_id
+        for partition, owner in enumerate(group.owner.tolist())
+        if owner != NOBODY
+    }
 
 
 def random_case(seed: int) -> Case:

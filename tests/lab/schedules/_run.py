@@ -482,15 +482,11 @@ class _ScheduleRun:
             for (topic, number), those in owners.items()
             if len(those) != 1
         ]
-        wrong += (
-            [
-                f"{topic}-{number} is the standby {owner}'s"
-                for (topic, number), (owner, *_) in owners.items()
-                if self._is_standby(owner, [member.name for member in running if topic in member.topics])
-            ]
-            if not wrong
-            else []
-        )
+        wrong = wrong or [
+            f"{topic}-{number} is the standby {owner}'s"
+            for (topic, number), (owner, *_) in owners.items()
+            if self._is_standby(owner, [member.name for member in running if topic in member.topics])
+        ]
         return "; ".join(wrong)
 
     def _is_standby(self, name: str, subscribers: Sequence[str]) -> bool:

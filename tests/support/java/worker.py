@@ -462,86 +462,11 @@ def coordinator_member(described: dict[str, Any]) -> Any:
     """A member of a consumer group with all that a test says of it."""
     builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
     builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
-    if described.get("instance_id") is not None:
-        builder.setInstanceId(string(described["instance_id"]))
-    if "state" in described:
-        builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
-        builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
-        builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
-        builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
+    builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
+    builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
+    builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
+    builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
     return builder.build()
-
-
-def replayed(member_id: Any, partitions: Any) -> Any:
-    """A target assignment as it is after the coordinator wrote it to its log and read it."""
-    record = coordinator("GroupCoordinatorRecordHelpers").newConsumerGroupTargetAssignmentRecord(
-        string("group"), member_id, partitions
-    )
-    return coordinator("modern.Assignment").fromRecord(record.value().message())
-
-
-def target_assignment(group: dict[str, Any], member: dict[str, Any]) -> Any:
-    partitions = util("LinkedHashMap")()
-    for topic, ids in member["owned"].items():
-        listed = util("stream.IntStream").of(jpype.JArray(jpype.JInt)(ids))
-        partitions.put(topic_id(group["topic_ids"][topic]), listed.boxed().toList())
-    return replayed(string(member["member_id"]), partitions)
-
-
-def coordinator_group(group: dict[str, Any]) -> tuple[Any, Any]:
-    """The group as the coordinator has it, and the member that is joining, or None."""
-    made = coordinator("modern.consumer.ConsumerGroup")(
-        common("utils.LogContext")(),
-        jpype.JClass("org.apache.kafka.timeline.SnapshotRegistry")(common("utils.LogContext")()),
-        string("group"),
-    )
-    for described in group["members"]:
-        made.updateTargetAssignment(string(described["member_id"]), target_assignment(group, described))
-    members = [coordinator_member(member) for member in group["members"]]
-    joining = members.pop() if group["joining"] else None
-    for member in members:
-        made.updateMember(member)
-    return made, joining
-
-
-def assign_in_coordinator(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """How the coordinator lists the members, and their new target assignment, for each of many groups.
-
-    `assignor` is UniformAssignor or RangeAssignor. Each group has `topics` (the number of partitions of
-    each), `topic_ids` (hexadecimal, also of topics that are gone), `members` (member_id, instance_id, topics,
-    owned) in the order in which they joined, and `joining`: whether the last one's first heartbeat is what
-    causes the assignment. Topics and partitions are in the coordinator's own order, in `owned` too.
-    """
-    assignor = coordinator(f"assignor.{request['assignor']}")()
-    answers: list[dict[str, Any]] = []
-    for group in request["groups"]:
-        made, joining = coordinator_group(group)
-        subscription_type = made.subscriptionType(
-            made.subscribedRegularExpressions(),
-            made.computeSubscribedTopicNames(None, joining),
-            len(group["members"]),
-        )
-        builder = coordinator("modern.TargetAssignmentBuilder$ConsumerTargetAssignmentBuilder")(
-            string("group"), 1, assignor
-        )
-        builder.withMembers(made.members()).withStaticMembers(made.staticMembers())
-        builder.withSubscriptionType(subscription_type).withMetadataImage(metadata_image(group))
-        builder.withTargetAssignment(made.targetAssignment())
-        builder.withInvertedTargetAssignment(made.invertedTargetAssignment())
-        builder.withTime(common("utils.Time").SYSTEM)
-        if joining is not None:
-            builder.addOrUpdateMember(joining.memberId(), joining)
-        names = {str(topic_id(identity)): name for name, identity in group["topic_ids"].items()}
-        assignment = {}
-        for entry in builder.build().targetAssignment().entrySet():
-            partitions = replayed(entry.getKey(), entry.getValue().partitions()).partitions()
-            assignment[str(entry.getKey())] = {
-                names[str(topic.getKey())]: json.loads(str(topic.getValue().toString()))
-                for topic in partitions.entrySet()
-            }
-        listed = [str(member) for member in made.members().keySet()]
-        answers.append({"listed": listed, "assignment": assignment})
-    return answers
 
 
 def private(thing: Any, name: str) -> Any:

@@ -65,6 +65,10 @@ class Started:
         self.fetcher._records[A] = FetchResult(
             A, assignment=self.assignment, partition_records=records, backoff=0
         )
+        self.wake()
+
+    def wake(self) -> None:
+        """Let who waits for records look again, as `Fetcher.close` does, too."""
         for waiter in set(self.fetcher._fetch_waiters):
             self.fetcher._notify(waiter)
 
@@ -115,8 +119,7 @@ async def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consu
     assert one.state.fetcher_idle_time == 0
     one.state.begin_reassignment()  # an eager rebalance is on
     one.consumer._closed = True
-    for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
-        one.fetcher._notify(waiter)
+    one.wake()
     with pytest.raises(ConsumerStoppedError):
         await asyncio.wait_for(getting, 5)
 
@@ -168,8 +171,7 @@ async def test_a_call_for_many_records_ends_as_the_consumer_is_stopped(one: Star
     getting = asyncio.create_task(one.consumer.getmany(timeout_ms=100_000))
     await turns(20)
     one.consumer._closed = True
-    for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
-        one.fetcher._notify(waiter)
+    one.wake()
     assert await asyncio.wait_for(getting, 5) == {}
     with pytest.raises(ConsumerStoppedError):
         await one.consumer.getmany()

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -221,8 +221,8 @@ def listener() -> Listener:
 
 
 @pytest.fixture
-async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> GroupCoordinator:
-    """Of a member in generation 5 that has A and B."""
+async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> AsyncIterator[GroupCoordinator]:
+    """Of a member in generation 5 that has A and B; its tasks are ended after the test."""
     kind: Any = getattr(request, "param", CooperativeCoordinator)
     state = LastingState() if kind is CooperativeCoordinator else SubscriptionState()
     client = Client()
@@ -238,7 +238,11 @@ async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> Gro
     made._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     if first:
         made._certainty.synced(time.monotonic())
-    return made
+    yield made
+    if first:
+        made._stop_listening()
+    await made._stop_heartbeat_task()
+    await made._stop_commit_offsets_refresh_task()
 
 
 each_kind = pytest.mark.parametrize("coordinator", [EagerCoordinator, CooperativeCoordinator], indirect=True)
@@ -359,7 +363,6 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
     heartbeat.lets.set()
     await asyncio.wait_for(doubt, 20)
     assert lasting.doubted is None
-    await ended(coordinator)
 
 
 @pytest.mark.parametrize("error", [errors.RebalanceInProgressError, errors.IllegalGenerationError])
@@ -563,15 +566,7 @@ async def test_a_leader_plans_though_the_loops_own_threads_are_busy(coordinator:
     finally:
         done.set()
         await busy
-        await coordinator._stop_heartbeat_task()
     assert planned.keys() == {"m"}
-
-
-async def ended(coordinator: GroupCoordinator) -> None:
-    if isinstance(coordinator, CooperativeCoordinator):
-        coordinator._stop_listening()
-    await coordinator._stop_heartbeat_task()
-    await coordinator._stop_commit_offsets_refresh_task()
 
 
 async def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had(
@@ -584,7 +579,6 @@ async def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_wh
     await coordinator._give_up_what_was_lost()
     assert (listener.revoked, listener.assigned, listener.lost) == ([{B}], [], [{A}])
     assert coordinator._owned == frozenset()
-    await ended(coordinator)
 
 
 async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join(
@@ -621,7 +615,6 @@ async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what
     listener.does_when_revoked = lambda: None
     assert not await rejoin(coordinator)
     assert listener.revoked == [{B}, {A}]
-    await ended(coordinator)
 
 
 UNREADABLE = "has a leader whose assignment cannot be read: {!r}"
@@ -661,7 +654,6 @@ async def test_an_assignment_of_another_generation_than_its_own_is_not_taken(
     coordinator._subscription.assign_from_subscribed(set())
     await coordinator._on_join_complete(4, "m", "s", assignment(A))
     assert coordinator._owned == frozenset()
-    await ended(coordinator)
 
 
 async def test_a_commit_waits_while_the_leader_plans_and_is_sent_in_the_next_generation(
@@ -682,7 +674,6 @@ async def test_a_commit_waits_while_the_leader_plans_and_is_sent_in_the_next_gen
     assert client.committed == [{A: 7}]
     (sent,) = client.of(OffsetCommitRequest)
     assert sent._consumer_group_generation_id == 6
-    await ended(coordinator)
 
 
 @each_kind
@@ -722,7 +713,6 @@ async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_onc
         assert await rejoin(coordinator)
         assert coordinator._subscription.assigned_partitions() == {A}
         assert coordinator._rejoin_needed_fut.done() == joins_again
-    await ended(coordinator)
 
 
 async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoordinator) -> None:
@@ -921,7 +911,6 @@ async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
     assert await joining
     assert coordinator._subscription.assigned_partitions() == {A, B}
     assert coordinator._rejoin_needed_fut.done() == grows
-    await ended(coordinator)
 
 
 @pytest.mark.parametrize("request_name", ["JoinGroupRequest", "SyncGroupRequest"])
@@ -1105,7 +1094,6 @@ async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -
     coordinator._confirm(time.monotonic())
     assert ({*coordinator._owned}, following.assigned) == ({A}, [{A}])
     assert not coordinator._subscription.lasting.state_value(A).paused
-    await ended(coordinator)
 
 
 async def test_heartbeats_go_on_while_the_listener_of_what_was_unsubscribed_works(leaving: Leaving) -> None:
@@ -1139,7 +1127,6 @@ async def test_a_listener_that_unsubscribes_hears_of_each_partition_once_and_is_
     await leaving.coordinator._leaving
     assert (leaving.listener.revoked, leaving.listener.assigned) == ([{B}, {A}], [])
     assert leaving.state.assigned_partitions() == set()
-    await ended(leaving.coordinator)
 
 
 async def test_a_listener_that_unsubscribes_before_a_join_ends_that(leaving: Leaving) -> None:
@@ -1251,7 +1238,6 @@ async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_
     assert lasting.state_value(new).paused
     leaving[0].cancel()
     await asyncio.wait(leaving)
-    await ended(coordinator)
 
 
 async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
@@ -1341,7 +1327,6 @@ async def test_heartbeats_begin_anew_when_their_own_error_was_heard_of_and_not_w
     assert (coordinator._heartbeat_task is task) == (ended == "cancelled")
     assert (coordinator._heartbeat_task is None) == (ended != "cancelled" and closing)
     coordinator._heartbeat_task = None if ended == "cancelled" else coordinator._heartbeat_task
-    await coordinator._stop_heartbeat_task()
 
 
 @each_kind
@@ -1358,6 +1343,7 @@ async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are
         coordinator._heartbeats_ended(task)
         assert coordinator._heartbeat_task is left
     failed.exception()
+    coordinator._heartbeat_task = None
 
 
 def test_the_code_of_a_fenced_instance_is_kafkas() -> None:
@@ -1469,7 +1455,6 @@ async def test_a_join_sends_heartbeats_of_who_is_a_member_and_sends_none_otherwi
     async with _coordinator._beside(coordinator._beat()):
         await asyncio.sleep(0.05)
     assert bool(coordinator._client.sent) is beats
-    await coordinator._stop_heartbeat_task()
 
 
 @pytest.mark.parametrize(("join", "sync", "assigned"), [(0, 0, True), (0, 27, False), (79, 27, True)])

@@ -37,7 +37,7 @@ ASSIGNORS: list[Any] = [
     BroadcastAssignor,
 ]
 NAMES = ["broadcast", "cooperative-sticky", "load-aware", "random", "range", "roundrobin", "sticky"]
-compiled_or_not = pytest.mark.parametrize("compiled", [True, False], ids=["as installed", "in Python"])
+compiled_or_not = pytest.mark.usefixtures("way")
 
 
 def sent(topics: Collection[str], owned: Any = None, *, version: int = 3, **fields: Any) -> bytes:
@@ -100,14 +100,13 @@ def partitions_in(assignment: bytes) -> list[tuple[str, int]]:
     return [(topic, number) for topic, number in ConsumerProtocolAssignment.decode(assignment).partitions()]
 
 
-@pytest.fixture
-def in_python(monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> None:
-    if not compiled:
+@pytest.fixture(params=["as installed", "in Python"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "in Python":
         monkeypatch.setattr(codec, "_compiled", None)
         monkeypatch.setattr(flow, "_compiled", None)
 
 
-@pytest.mark.usefixtures("in_python")
 @compiled_or_not
 @pytest.mark.parametrize("assignor", ASSIGNORS, ids=lambda assignor: assignor.name)
 def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assignor: Any) -> None:
@@ -120,7 +119,6 @@ def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assi
         assert lead(case.topics, members, assignor.name, racks_of) == expected, seed
 
 
-@pytest.mark.usefixtures("in_python")
 @compiled_or_not
 def test_so_does_a_random_one_with_the_same_seed() -> None:
     for seed in sampled(100):
@@ -141,7 +139,6 @@ def test_members_and_topics_may_come_in_any_order() -> None:
         assert lead(topics, iter(shuffled), replica_racks=case.replica_racks) == expected, seed
 
 
-@pytest.mark.usefixtures("in_python")
 @compiled_or_not
 @pytest.mark.parametrize("strategy", NAMES)
 def test_nothing_to_give(strategy: str) -> None:
@@ -154,7 +151,6 @@ def test_nothing_to_give(strategy: str) -> None:
         assert lead(topics, members, strategy) == {"a": nothing, "b": nothing}
 
 
-@pytest.mark.usefixtures("in_python")
 @compiled_or_not
 @pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize(
@@ -177,7 +173,6 @@ def test_an_unreadable_subscription_gets_nothing_and_a_warning(
 
 
 @compiled_or_not
-@pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize("raw", [raw for raw, _ in ODD.values()], ids=list(ODD))
 def test_a_member_is_served_by_its_topics_whatever_stands_behind_them(raw: bytes) -> None:
     for strategy in ("range", "sticky", "cooperative-sticky"):
@@ -185,7 +180,6 @@ def test_a_member_is_served_by_its_topics_whatever_stands_behind_them(raw: bytes
         assert len(partitions_in(assigned["odd"])) == 2, strategy
 
 
-@pytest.mark.usefixtures("in_python")
 @compiled_or_not
 def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> None:
     for seed in sampled(200):

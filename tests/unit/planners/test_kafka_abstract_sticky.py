@@ -11,19 +11,19 @@ names; the others are called as Kafka's, in snake case. What differs:
     testLargeAssignment...,             in tests/oracle/test_kafka_large_groups.py; sizes are Kafka's, which
     ...NotTimeout,                      only wants them to end: here the plans are judged
     ...RandomSubscriptionsAndChanges
-    testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, by which its
-                                        tests force its path for racks, has no counterpart
+    testRackAwareAssignment...          for `exact`, which looks at racks; preferRackAwareLogic, by which
+                                        its tests force its path for racks, has no counterpart
 """
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any, NamedTuple
 
 import pytest
 
 from kafka_assignors._model.group import NO_GENERATION
-from kafka_assignors.planners import hand_over
+from kafka_assignors.planners import hand_over, plan_exact
 from tests.support.kafka_scenarios import (
-    PLANNERS,
     Begin,
     Partition,
     Placed,
@@ -35,7 +35,6 @@ from tests.support.kafka_scenarios import (
     every_way,
     flat,
     parse,
-    rack_aware,
     rack_mismatches,
     sizes_by_topic,
     stories,
@@ -380,82 +379,76 @@ OWNED = ("t1-0 t1-1 t1-2 t1-3 t1-4", "t1-5 t2-0 t2-1 t2-2 t2-3", "t2-4 t2-5 t2-6
 EQUAL = ("t1-0 t1-3 t2-0 t2-3 t2-6", "t1-1 t1-4 t2-1 t2-4 t3-0", "t1-2 t1-5 t2-2 t2-5 t3-1")
 UNEQUAL = ("t1-5 t2-0 t2-2 t2-4 t2-6", "t1-3 t2-1 t2-3 t2-5 t3-0", "t1-0 t1-1 t1-2 t1-4 t3-1")
 
+ALIKE = Placed(topics=SIZES, replicas=1, brokers=ABC, members=ABC, wanted=[ALL] * 3)
+UNLIKE = replace(ALIKE, wanted=(ALL, ALL, ("t1", "t3")))
 
-def judge(planner: str, placed: Placed, pinned: tuple[str, ...], owned: tuple[str, ...] = ()) -> int:
+
+def judge(placed: Placed, pinned: tuple[str, ...], owned: tuple[str, ...] = ()) -> int:
     """Plan, eagerly and cooperatively, and compare with the plan that Kafka's test pins.
 
     Returns:
         The number of partitions outside their members' racks.
     """
     group = placed.group(owned)
-    plan = PLANNERS[planner](group)
+    plan = plan_exact(group)
     assert_best_balance(plan)
     assert_no_single_move_helps(plan)
     assert cost(group, plan.assignments()) <= cost(group, by_number(pinned))
 
-    sent = hand_over(PLANNERS[planner](placed.group(owned, holds=True)))
+    sent = hand_over(plan_exact(placed.group(owned, holds=True)))
     told = [
         " ".join(f"{t}-{p}" for t, ids in mine.items() for p in ids) for mine in sent.assignments().values()
     ]
     second = placed.group(tuple(told), holds=True)
-    settled = PLANNERS[planner](second)
+    settled = plan_exact(second)
     assert hand_over(settled) is settled
     assert settled.moves == 0
     assert cost(second, settled.assignments())[:2] == cost(group, plan.assignments())[:2]
     return rack_mismatches(group, plan.assignments()) if group.replica_racks else 0
 
 
-@rack_aware
 @pytest.mark.parametrize(("replicas", "brokers", "members"), WHERE_RACKS_CANNOT_MATTER)
 def test_rack_aware_assignment_with_uniform_subscription_where_racks_cannot_matter(
-    planner: str, replicas: int, brokers: tuple[str | None, ...], members: tuple[str | None, ...]
+    replicas: int, brokers: tuple[str | None, ...], members: tuple[str | None, ...]
 ) -> None:
-    placed = Placed(topics=SIZES, replicas=replicas, brokers=brokers, members=members, wanted=[ALL] * 3)
-    assert PLANNERS[planner](placed.group()).assignments() == by_number(EQUAL)
-    assert PLANNERS[planner](placed.group(EQUAL)).assignments() == by_number(EQUAL)
-    judge(planner, placed, EQUAL)
+    placed = replace(ALIKE, replicas=replicas, brokers=brokers, members=members)
+    assert plan_exact(placed.group()).assignments() == by_number(EQUAL)
+    assert plan_exact(placed.group(EQUAL)).assignments() == by_number(EQUAL)
+    judge(placed, EQUAL)
 
 
-@rack_aware
 @pytest.mark.parametrize(
     ("replicas", "brokers", "mismatches"),
     [(1, ABC, 0), (2, ABC, 0), (3, ("a", "b"), 5)],
     ids=["one replica", "two replicas", "one member in a rack without brokers"],
 )
 def test_rack_aware_assignment_with_uniform_subscription(
-    planner: str, replicas: int, brokers: tuple[str, ...], mismatches: int
+    replicas: int, brokers: tuple[str, ...], mismatches: int
 ) -> None:
-    placed = Placed(topics=SIZES, replicas=replicas, brokers=brokers, members=ABC, wanted=[ALL] * 3)
-    assert judge(planner, placed, EQUAL) == mismatches
-    assert judge(planner, placed, EQUAL, EQUAL) == mismatches
-    assert PLANNERS[planner](placed.group(EQUAL)).assignments() == by_number(EQUAL)
+    placed = replace(ALIKE, replicas=replicas, brokers=brokers)
+    assert judge(placed, EQUAL) == mismatches
+    assert judge(placed, EQUAL, EQUAL) == mismatches
+    assert plan_exact(placed.group(EQUAL)).assignments() == by_number(EQUAL)
 
 
-@rack_aware
-def test_rack_aware_assignment_with_uniform_subscription_comes_before_stickiness(planner: str) -> None:
-    placed = Placed(topics=SIZES, replicas=1, brokers=ABC, members=ABC, wanted=[ALL] * 3)
-    assert judge(planner, placed, EQUAL, OWNED) == 0
-    assert PLANNERS[planner](placed.group(OWNED)).assignments() == by_number(EQUAL)
+def test_rack_aware_assignment_with_uniform_subscription_comes_before_stickiness() -> None:
+    assert judge(ALIKE, EQUAL, OWNED) == 0
+    assert plan_exact(ALIKE.group(OWNED)).assignments() == by_number(EQUAL)
 
 
-WANTED = (ALL, ALL, ("t1", "t3"))
-
-
-@rack_aware
 @pytest.mark.parametrize(("replicas", "brokers", "members"), WHERE_RACKS_CANNOT_MATTER)
 def test_rack_aware_assignment_with_non_equal_subscription_where_racks_cannot_matter(
-    planner: str, replicas: int, brokers: tuple[str | None, ...], members: tuple[str | None, ...]
+    replicas: int, brokers: tuple[str | None, ...], members: tuple[str | None, ...]
 ) -> None:
-    placed = Placed(topics=SIZES, replicas=replicas, brokers=brokers, members=members, wanted=WANTED)
-    without = Placed(topics=SIZES, replicas=1, brokers=UNKNOWN, members=UNKNOWN, wanted=WANTED)
+    placed = replace(UNLIKE, replicas=replicas, brokers=brokers, members=members)
+    without = replace(UNLIKE, brokers=UNKNOWN, members=UNKNOWN)
     for owned in ((), UNEQUAL, OWNED):
-        judge(planner, placed, UNEQUAL, owned)
-        plan = PLANNERS[planner](placed.group(owned))
-        assert plan.assignments() == PLANNERS[planner](without.group(owned)).assignments()
-    assert PLANNERS[planner](placed.group(UNEQUAL)).assignments() == by_number(UNEQUAL)
+        judge(placed, UNEQUAL, owned)
+        plan = plan_exact(placed.group(owned))
+        assert plan.assignments() == plan_exact(without.group(owned)).assignments()
+    assert plan_exact(placed.group(UNEQUAL)).assignments() == by_number(UNEQUAL)
 
 
-@rack_aware
 @pytest.mark.parametrize(
     ("replicas", "brokers", "pinned", "mismatches"),
     [
@@ -466,28 +459,26 @@ def test_rack_aware_assignment_with_non_equal_subscription_where_racks_cannot_ma
     ids=["one replica", "two replicas", "one member in a rack without brokers"],
 )
 def test_rack_aware_assignment_with_non_equal_subscription(
-    planner: str, replicas: int, brokers: tuple[str, ...], pinned: tuple[str, ...], mismatches: int
+    replicas: int, brokers: tuple[str, ...], pinned: tuple[str, ...], mismatches: int
 ) -> None:
     """Kafka calls its placement best effort, but fewer partitions outside their racks are not possible here.
 
     With one replica two partitions of t2 lie in rack c, whose member does not want them; and it needs five
     partitions, of which three lie there.
     """
-    placed = Placed(topics=SIZES, replicas=replicas, brokers=brokers, members=ABC, wanted=WANTED)
+    placed = replace(UNLIKE, replicas=replicas, brokers=brokers)
     assert rack_mismatches(placed.group(), by_number(pinned)) == mismatches
     for owned in ((), pinned, OWNED):
-        assert judge(planner, placed, pinned, owned) == mismatches
+        assert judge(placed, pinned, owned) == mismatches
 
 
-@rack_aware
-def test_rack_aware_assignment_with_non_equal_subscription_in_two_rounds(planner: str) -> None:
+def test_rack_aware_assignment_with_non_equal_subscription_in_two_rounds() -> None:
     """The plans of both rounds as Kafka's cooperative class makes them, each a bound for its round."""
     pinned = ("t1-3 t2-0 t2-2 t2-3 t2-6", "t1-4 t2-1 t2-4 t2-5 t3-0", "t1-0 t1-1 t1-2 t1-5 t3-1")
-    placed = Placed(topics=SIZES, replicas=1, brokers=ABC, members=ABC, wanted=WANTED)
-    judge(planner, placed, pinned, OWNED)
-    judge(planner, placed, pinned, ("t1-3", "t2-1", "t3-1"))
+    judge(UNLIKE, pinned, OWNED)
+    judge(UNLIKE, pinned, ("t1-3", "t2-1", "t3-1"))
 
     settled = ("t1-2 t1-3 t1-4 t2-4 t2-5", "t2-0 t2-1 t2-2 t2-3 t2-6", "t1-0 t1-1 t1-5 t3-0 t3-1")
-    everywhere = Placed(topics=SIZES, replicas=3, brokers=ABC, members=ABC, wanted=WANTED)
-    judge(planner, everywhere, settled, OWNED)
-    judge(planner, everywhere, settled, ("t1-2 t1-3 t1-4", "t2-0 t2-1 t2-2 t2-3", "t3-0 t3-1"))
+    everywhere = replace(UNLIKE, replicas=3)
+    judge(everywhere, settled, OWNED)
+    judge(everywhere, settled, ("t1-2 t1-3 t1-4", "t2-0 t2-1 t2-2 t2-3", "t3-0 t3-1"))

@@ -14,7 +14,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.planners import hand_over
+from kafka_assignors.planners import hand_over, plan_exact
 from kafka_assignors.planners._cooperative import awaited_holders
 from tests.support.kafka_scenarios import (
     PLANNERS,
@@ -26,7 +26,6 @@ from tests.support.kafka_scenarios import (
     flat,
     flat_all,
     parse,
-    rack_aware,
     stories,
     subscription,
 )
@@ -156,19 +155,18 @@ def test_assignor_with_old_version_subscriptions(kind: Any, planner: str, told: 
     ) == {"c1": {("t", 0)}, "c2": {("t", 1)}, "c3": {("t", 2)}}
 
 
-@rack_aware
-def test_uniform_subscription_transfer_ownership_list_is_right(planner: str) -> None:
+def test_uniform_subscription_transfer_ownership_list_is_right() -> None:
     """Each member has one partition of its own rack and one of the other's: these two change hands."""
     placed = Placed(
         topics={"t1": 4}, replicas=1, brokers=("a", "b"), members=("a", "b"), wanted=[("t1",), ("t1",)]
     )
     group = placed.group(("t1-0 t1-1", "t1-2 t1-3"), holds=True)
-    plan = PLANNERS[planner](group)
+    plan = plan_exact(group)
     assert plan.assignments() == {"consumer0": parse("t1-0 t1-2"), "consumer1": parse("t1-1 t1-3")}
     assert awaited_holders(plan).tolist() == [[1, 0], [2, 1]]
     assert hand_over(plan).assignments() == {"consumer0": parse("t1-0"), "consumer1": parse("t1-3")}
     told = placed.group(("t1-0", "t1-3"), holds=True)
-    assert PLANNERS[planner](told).assignments() == plan.assignments()
+    assert plan_exact(told).assignments() == plan.assignments()
 
 
 @eagerly

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._broadcast import plan_broadcast
@@ -21,7 +21,7 @@ from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._random import plan_random
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
-from tests.support.random_groups import Case, random_case
+from tests.support.random_groups import Case, random_case, settled
 
 Planner = Callable[[Group], Plan]
 Partition = tuple[str, int]
@@ -40,14 +40,6 @@ def partitions_of(assignment: Mapping[str, list[int]]) -> set[Partition]:
 def receivers(plan: Plan) -> dict[Partition, str]:
     """Who gets each partition that a plan gives away."""
     return {partition: name for name, mine in plan.assignments().items() for partition in partitions_of(mine)}
-
-
-def settled(group: Group) -> dict[Partition, str]:
-    return {
-        group.name_of(partition): group.members[owner].member_id
-        for partition, owner in enumerate(group.owner.tolist())
-        if owner != NOBODY
-    }
 
 
 def check_complete(case: Case, plan: Plan) -> None:
@@ -123,16 +115,6 @@ def test_random_draws_every_subscriber_equally_often_and_independently() -> None
     assert sum((singles[a] - expected) ** 2 / expected for a in range(4)) < 16.3
 
 
-def after(case: Case, plan: Plan) -> list[Member]:
-    """The members after the round: each holds exactly what it was given, in a newer generation."""
-    newest = max((member.generation for member in case.members), default=NO_GENERATION)
-    given_to = plan.assignments()
-    return [
-        replace(member, claims=given_to[member.member_id], generation=newest + 1, holds=True)
-        for member in case.members
-    ]
-
-
 @given(CASES, st.randoms(use_true_random=False))
 def test_hand_over_gives_what_nobody_else_holds_and_all_of_that(case: Case, rng: Random) -> None:
     group = case.group
@@ -180,10 +162,11 @@ def rounds(case: Case, planner: Planner) -> Iterator[Plan]:
     for _ in range(10):
         goal = planner(case.group)
         plan = hand_over(goal)
+        check(plan, plan.group, held_back=plan.unassigned)
         yield plan
         if plan.partitions.size == goal.partitions.size:
             return
-        case = replace(case, members=after(case, plan))
+        case = case.after(plan)
     pytest.fail("the group does not settle")
 
 
@@ -222,7 +205,4 @@ def test_kip54_ends_where_kafkas_algorithm_goes_round_for_ever() -> None:
 
 @given(CASES)
 def test_a_cooperative_sticky_group_settles(case: Case) -> None:
-    plans = list(rounds(case, plan_kip54))
-    check_complete(case, plans[-1])
-    for plan in plans:
-        check(plan, plan.group, held_back=plan.unassigned)
+    check_complete(case, [*rounds(case, plan_kip54)][-1])
