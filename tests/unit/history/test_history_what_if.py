@@ -490,6 +490,7 @@ def test_copartitioned_keeps_partitions_of_one_id_together_throughout_a_history(
         ("kafka-python:stick", "there is no assignor 'kafka-python:stick'; choose"),
         ("no_such_module:Assignor", "No module named 'no_such_module'"),
         ("kafka_assignors:NoAssignor", "choose one of range"),
+        (".foo:Bar", "there is no assignor '.foo:Bar'"),
         ("collections:Counter", "has no metadata, assign, on_assignment"),
         ("kafka_assignors._assignors:Assignor", "cannot be made without arguments"),
     ],
