@@ -1,5 +1,6 @@
 """How restless a group was: its rebalances counted, and its members that come and go."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -141,11 +142,11 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
     old, new = last.by_member_id, snapshot.by_member_id
     if old.keys() == new.keys():
         return
-    came = [new[one].instance_id or new[one].client_id for one in new.keys() - old.keys()]
-    went = [old[one].instance_id or old[one].client_id for one in old.keys() - new.keys()]
+    came = Counter(new[one].instance_id or new[one].client_id for one in new.keys() - old.keys())
+    went = Counter(old[one].instance_id or old[one].client_id for one in old.keys() - new.keys())
+    before, after = Counter(last.names), Counter(snapshot.names)
     for name in sorted({*came, *went}):
-        most = max(last.names.count(name), snapshot.names.count(name))
-        yield MemberTraffic(snapshot.time_us, name, came.count(name), went.count(name), most)
+        yield MemberTraffic(snapshot.time_us, name, came[name], went[name], max(before[name], after[name]))
 
 
 def _flaps(traffic: list[MemberTraffic]) -> bool:

@@ -56,7 +56,8 @@ class _KnownMember:
     """What is known of a member: what it said, and what it has.
 
     `due_us` is since when it is to say that it has what a newer target gives it. `gone` is a member that took
-    longer for that than the coordinator allows.
+    longer for that than the coordinator allows. `made` is what the last snapshot has of it, None if that may
+    have changed.
     """
 
     metadata: ConsumerGroupMemberMetadataValue | None = None
@@ -64,6 +65,7 @@ class _KnownMember:
     metadata_last: bool = False
     due_us: int | None = None
     gone: bool = False
+    made: SnapshotMember | None = None
 
     @property
     def patience_us(self) -> int:
@@ -99,7 +101,13 @@ class Kip848Group:
         self._ended: int | None = None
 
     def learn(self, topic_names: Mapping[str, str]) -> None:
-        self._names.update(topic_names)
+        self._rename(topic_names)
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        """Take names of topics; what members have may be called otherwise now."""
+        self._names.update(names)
+        for member in self._members.values():
+            member.made = None
 
     def add(self, record: ArchivedRecord, decoded: Record) -> None:
         match decoded:
@@ -115,9 +123,10 @@ class Kip848Group:
                 member.has, member.metadata_last = value, False
             case ConsumerGroupRegularExpression(regular_expression=expression, value=value):
                 self._matches[expression] = () if value is None else value.topics
+                self._rename({})
             case ConsumerGroupPartitionMetadata(value=value):
                 topics = () if value is None else value.topics
-                self._names.update((uuid_text(topic.topic_id), topic.topic_name) for topic in topics)
+                self._rename({uuid_text(topic.topic_id): topic.topic_name for topic in topics})
             case _:
                 return
         self._changed = True
@@ -144,7 +153,7 @@ class Kip848Group:
             if member.has is None or member.has.member_epoch <= epoch:
                 continue
             if member.metadata_last:  # a consumer keeps its id for as long as it lives: it is in both groups
-                member.has = None
+                member.has = member.made = None
             else:
                 del self._members[member_id]
 
@@ -176,7 +185,7 @@ class Kip848Group:
         if self._epoch is None or self._assignment_epoch is None:
             return None
         members = [
-            self._read(member_id, member.metadata, member.has)
+            self._read(member_id, member)
             for member_id, member in self._members.items()
             if member.metadata is not None and not member.gone
         ]
@@ -195,7 +204,7 @@ class Kip848Group:
     def _member(self, member_id: str) -> _KnownMember:
         """A member of which there is a record, so that it is not gone without a word."""
         member = self._members.setdefault(member_id, _KnownMember())
-        member.due_us, member.gone = None, False
+        member.due_us, member.gone, member.made = None, False, None
         return member
 
     @property
@@ -229,18 +238,17 @@ class Kip848Group:
             settled=settled,
         )
 
-    def _read(
-        self,
-        member_id: str,
-        metadata: ConsumerGroupMemberMetadataValue,
-        has: ConsumerGroupCurrentMemberAssignmentValue | None,
-    ) -> SnapshotMember:
+    def _read(self, member_id: str, member: _KnownMember) -> SnapshotMember:
+        if member.made is not None:
+            return member.made
+        metadata, has = member.metadata, member.has
+        assert metadata is not None  # noqa: S101 - for the type checker
         regex = metadata.subscribed_topic_regex
         matching = () if regex is None else self._matches.get(regex, ())
         assignment: Partitions = frozenset()
         if has is not None and has.member_epoch != _AWAY:
             assignment = self._flat((*has.assigned_partitions, *has.partitions_pending_revocation))
-        return SnapshotMember(
+        member.made = SnapshotMember(
             member_id=member_id,
             instance_id=metadata.instance_id,
             client_id=metadata.client_id,
@@ -252,6 +260,7 @@ class Kip848Group:
             session_timeout_ms=_session_timeout_ms(metadata),
             rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         )
+        return member.made
 
     def _flat(self, given: Iterable[TopicPartitions]) -> Partitions:
         return frozenset(

@@ -159,8 +159,9 @@ def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     ]
     joined = [member for member in came if member.instance_id not in before.instances]
     successors = _successors(gone, joined)
+    replacing = {one.member_id for one in successors.values()}
     for member in joined:
-        if member.member_id not in {one.member_id for one in successors.values()}:
+        if member.member_id not in replacing:
             yield _change("member joined", member, "joined")
     for member in gone:
         yield _gone(member, successors.get(member.member_id), before, after)

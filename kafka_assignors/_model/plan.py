@@ -14,7 +14,7 @@ from kafka_assignors._model.group import Group
 from kafka_assignors._model.units import Units
 
 
-class InvalidPlanError(KafkaAssignorsError):
+class InvalidPlanError(KafkaAssignorsError, RuntimeError):
     """A planner made a plan that must not reach the group: neither client nor broker would notice."""
 
 

@@ -7,6 +7,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.snapshots import ArchivedRecord
 
@@ -35,7 +36,7 @@ def archived(message: Any) -> ArchivedRecord:
         value=message.value,
         partition=message.partition,
         offset=message.offset,
-        time_us=message.timestamp * 1000,
+        time_us=1000 * min(max(FIRST_MS, message.timestamp), LAST_MS),
         leader_epoch=message.leader_epoch,
     )
 

@@ -203,6 +203,7 @@ def plan(
 
     Raises:
         NoPlannerError: There is no such planner, or it does not take this group, `max_skew` or `max_moves`.
+        ValueError: `max_skew` or `max_moves` is negative.
     """
     if assignor not in _PLANNERS:
         raise NoPlannerError(f"there is no planner {assignor!r}; choose one of {', '.join(_PLANNERS)}")

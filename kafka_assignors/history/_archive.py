@@ -168,7 +168,7 @@ class Archive:
     def offsets_of(self, files: Sequence[DataFile]) -> dict[int, IntArray]:
         """By partition, the offsets of the records that files have."""
         found: defaultdict[int, list[IntArray]] = defaultdict(list)
-        for rows in self.split(files, ("type", "key", "partition", "offset"))(1).batches():
+        for rows in self.split(files, ("type", "key", "partition", "offset"), strict=True)(1).batches():
             kept = rows.filter(is_kept(rows))
             partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
             for number in {*partitions.tolist()}:

@@ -84,7 +84,8 @@ def uniform_steps(
     if not group.size:
         return []
     order = _Order(group, topic_ids, members)
-    return _homogeneous(group, order) if len(order.named) == 1 else _heterogeneous(group, order)
+    alike = len(order.named) == 1 and group.uniform  # by priorities, members may take part in other topics
+    return _homogeneous(group, order) if alike else _heterogeneous(group, order)
 
 
 def slot_hash(value: int) -> int:

@@ -14,6 +14,8 @@ _FEW = 4
 def plan_quickly(group: Group) -> Plan:
     """Keep what members owned up to the mean load, rounded up, and level the rest of each topic.
 
+    The mean is that of the members that take part in a topic: standbys can take nothing.
+
     Topics with the fewest subscribers come first; what is free of each fills up its least loaded ones. Valid,
     sticky, and balanced as far as one pass can: a load that only a chain of moves would even out stays
     uneven. Weights and racks are not looked at. The time grows with partitions + subscriptions.
@@ -25,7 +27,8 @@ def plan_quickly(group: Group) -> Plan:
     owned = np.flatnonzero(owner != NOBODY)
     owned = owned[np.argsort(owner[owned], kind="stable")]
     place = before_in_run(owner[owned], np.ones_like(owned))
-    owner[owned[place >= -(-group.size // members)]] = NOBODY
+    takers = np.count_nonzero(np.diff(group.subscribed.bounds)[group.subscription_of])
+    owner[owned[place >= -(-group.size // takers)]] = NOBODY
     loads = np.bincount(owner[owner != NOBODY], minlength=members)
     free = np.flatnonzero(owner == NOBODY)
     bounds = np.searchsorted(free, group.topic_bounds).tolist()

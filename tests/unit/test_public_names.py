@@ -1,12 +1,14 @@
 """What the packages offer is what docs/api.md promises, and nothing else looks public."""
 
+import builtins
 import importlib
 import re
 from pathlib import Path
 
 import pytest
 
-from kafka_assignors import KafkaAssignorsError
+from kafka_assignors import InvalidPlanError, KafkaAssignorsError
+from kafka_assignors.testing._groups.clients import CommitError
 from tests.support.pages import listings, pages
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,11 @@ def in_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
 
+BUILT_IN_KINDS = {
+    one for one in vars(builtins).values() if isinstance(one, type) and issubclass(one, Exception)
+} - {Exception}
+
+
 def test_the_page_lists_the_modules_that_are_promised() -> None:
     assert [*listed()] == PROMISED
 
@@ -62,6 +69,20 @@ def test_each_error_is_an_error_of_the_library(name: str) -> None:
     offered = [getattr(module, public) for public in module.__all__]
     errors = [one for one in offered if isinstance(one, type) and issubclass(one, Exception)]
     assert [error for error in errors if not issubclass(error, KafkaAssignorsError)] == []
+
+
+def test_each_error_is_of_a_built_in_kind_too() -> None:
+    for name in PROMISED:
+        importlib.import_module(name)
+    errors = [
+        one for one in classes_below(KafkaAssignorsError) if one.__module__.startswith("kafka_assignors.")
+    ]
+    assert {InvalidPlanError, CommitError} <= {*errors}
+    assert [error for error in errors if not BUILT_IN_KINDS.intersection(error.__mro__)] == []
+
+
+def classes_below(base: type) -> list[type]:
+    return [one for below in base.__subclasses__() for one in (below, *classes_below(below))]
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if listings(page)])

@@ -1,5 +1,6 @@
 """Groups of simulated consumers, of the classic protocol and of KIP-848, to be disturbed and looked at."""
 
+import itertools
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,8 +29,8 @@ ConsumerT = TypeVar("ConsumerT", bound=SimulatedConsumer)
 
 def next_name(name: str) -> str:
     """What a member's successor is called: "m1.2" after "m1"."""
-    base, _, count = name.partition(".")
-    return f"{base}.{int(count or 1) + 1}"
+    base, _, count = name.rpartition(".")
+    return f"{base}.{int(count) + 1}" if count.isdecimal() and base else f"{name}.2"
 
 
 class NotStableError(KafkaAssignorsError, RuntimeError):
@@ -125,7 +126,8 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
             self._watch(event)
 
     def _new_name(self, name: str | None) -> str:
-        return f"m{len(self.members) + 1}" if name is None else name
+        names = (f"m{number}" for number in itertools.count(len(self.members) + 1))
+        return next(one for one in names if one not in self.members) if name is None else name
 
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)

@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -102,7 +103,7 @@ def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     for snapshot in snapshots:
         here = [names[one.member_id] for one in snapshot.members]
         if len({*here}) < len(here):
-            shared.update(name for name in here if here.count(name) > 1)
+            shared.update(name for name, times in Counter(here).items() if times > 1)
     return {who: f"{name} …{who[-6:]}" if name in shared else name for who, name in names.items()}
 
 

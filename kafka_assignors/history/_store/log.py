@@ -86,6 +86,7 @@ class Log:
             )
         self._files: list[DataFile] | None = None
         self._transactions: dict[str, int | None] = {}
+        self._looked_at = self.version
 
     @classmethod
     def create(
@@ -160,7 +161,8 @@ class Log:
         """See the newest version."""
         with asking(f"read the log of {self.where}"):
             self._table.update_incremental()
-        self._look()
+        if self.version != self._looked_at:
+            self._look()
 
     def commit(
         self,

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import Span, SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.snapshots import KIP848, ArchivedRecord
 from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of, decode, number
@@ -155,14 +155,19 @@ class _Generations:
         if len(parts) > 1:
             rows = rows.sort_by([(name, "ascending") for name in ("group", "partition", "offset")])
         plain = (column.cast(pa.int64()) if column.type == TIME else column for column in rows.columns)
+        done: list[list[Any]] = []
         for row in map(list, zip(*(column.to_pylist() for column in plain), strict=True)):
             of = row[_GROUP], row[_GENERATION]
+            last_of = next(reversed(self._rows), of)
+            if row[_PROTOCOL_TYPE] != KIP848 and last_of[0] == of[0] and of[1] < last_of[1]:
+                done += self._rows.values()  # the group was deleted, and begins anew
+                self._rows.clear()
             before = self._rows.pop(of, None)
             if before is not None:
                 row[_RECORDS] += before[_RECORDS]
                 row[_FIRST_TIME] = min(row[_FIRST_TIME], before[_FIRST_TIME])
             self._rows[of] = row
-        done = [self._rows.pop(of) for of in [*self._rows] if of[0] != last]
+        done += [self._rows.pop(of) for of in [*self._rows] if of[0] != last]
         return batch_of([*map(tuple, done)], GENERATIONS)
 
     def end(self) -> Any:
@@ -170,8 +175,8 @@ class _Generations:
         return batch_of([*map(tuple, self._rows.values())], GENERATIONS)
 
 
-_GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
-    GENERATIONS.names.index, ("group", "generation", "records", "first_time")
+_GROUP, _GENERATION, _RECORDS, _FIRST_TIME, _PROTOCOL_TYPE = map(
+    GENERATIONS.names.index, ("group", "generation", "records", "first_time", "protocol_type")
 )
 
 

@@ -285,7 +285,7 @@ def leader_of(name: str) -> Planned | ByLoad | ByContract:
         raise ValueError(f"there is no assignor {name!r}; {known}")
     try:
         made = load(path)
-    except (ImportError, AttributeError) as fault:
+    except (ImportError, AttributeError, TypeError) as fault:
         raise ValueError(f"there is no assignor {name!r} ({fault}); {known}") from fault
     missing = [method for method in ("metadata", "assign", "on_assignment") if not hasattr(made, method)]
     if not callable(made) or missing:

@@ -169,6 +169,7 @@ class CourseBuilder:
     def _step(self, snapshot: Snapshot) -> CourseStep:
         last = self._last or snapshot
         self._behind_us += max(0, last.time_us - snapshot.time_us)
+        self.commits.behind_us = self._behind_us
         return CourseStep(
             rebalance=0,
             members=tuple([self._bare(member) for member in snapshot.members]),

@@ -64,6 +64,8 @@ def plan_exact(
     for name, value in (("max_skew", max_skew), ("max_moves", max_moves)):
         if value is not None and value < 0:
             raise ValueError(f"{name} must be 0 or more, not {value}")
+    # A window as wide as the group allows everything.
+    max_skew = None if max_skew is None else min(max_skew, group.size)
     goal = Goal(max_skew=max_skew, max_moves=max_moves)
     best_balance = goal == Goal()
     if not group.members or not group.size:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray, nonzero, stable_order
+from kafka_assignors._model.arrays import NOBODY, IntArray, nonzero, stable_order, sums
 from kafka_assignors._model.group import Group
 from kafka_assignors.planners._exact.stage import SHUT, Stage
 
@@ -29,7 +29,9 @@ def hand_out(stage: Stage) -> IntArray:
     by_node = stable_order(to, nodes.members.size)
     coming = np.bincount(to, minlength=nodes.members.size)
     loads = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
-    up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
+    # None gets above the load to which all that comes would raise a node's members if it were even.
+    even = -(-(sums(nodes.of_member, loads, nodes.members.size) + coming) // nodes.members)
+    up_to = np.minimum((nodes.sure + nodes.more) // nodes.members, even)[nodes.of_member]
     up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
     member = _least_loaded(loads, up_to, nodes.of_member)
     slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)

@@ -121,6 +121,24 @@ def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
     assert len(group.timeline.of(Led)) == 1
 
 
+@pytest.mark.parametrize("simulated", [classic, by_epochs])
+def test_a_member_may_have_any_name_and_its_successors_are_counted(simulated: Callable[..., Any]) -> None:
+    group = simulated()
+    for name in ("a.b", "1.5", ".7", "m3"):
+        group.join(name)
+    group.run_until_stable()
+    for name in ("a.b", "a.b.2", "1.5", ".7"):
+        group.restart(name)
+    assert [*group.members][4:] == ["a.b.2", "a.b.3", "1.6", ".7.2"]
+
+
+def test_a_member_without_a_name_gets_one_that_no_other_has() -> None:
+    group = classic()
+    for name in ("m2", None, None):
+        group.join(name)
+    assert [*group.members] == ["m2", "m3", "m4"]
+
+
 def test_one_instance_given_to_two_members_ends_the_first() -> None:
     group = classic()
     group.join("a", instance_id="one")

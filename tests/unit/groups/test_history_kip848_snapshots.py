@@ -158,6 +158,31 @@ def test_expressions_stand_for_topics() -> None:
     assert one.topics == {"t", "u"}
 
 
+def test_a_member_without_a_new_record_is_the_same_object_in_the_next_snapshot() -> None:
+    """Else each snapshot of a large group would cost as much as its members have partitions."""
+    *_, before, after = read_snapshots(handed_over().records, NAMES)
+    assert [one.member_id for one in after.members] == ["a", "b"]
+    assert [one is other for one, other in zip(before.members, after.members, strict=True)] == [True, False]
+
+
+def test_a_member_without_a_new_record_has_what_its_topics_are_called_by_then() -> None:
+    log = begun()
+    log.at(10).named("t")
+    before, after = read_snapshots(log.records)
+    assert {topic for topic, _ in before.owned} == {uuid_text(TOPIC_IDS["t"])}
+    assert {topic for topic, _ in after.owned} == {"t"}
+
+
+def test_a_member_without_a_new_record_has_what_its_expression_stands_for_by_then() -> None:
+    log = Log()
+    log.joined("a", topics="", regex="[tu]")
+    log.matches("[tu]", "t")
+    log.reached(1)
+    log.has("a", 1, "t0")
+    log.at(10).matches("[tu]", "tu")
+    assert [one.topics for one in read_snapshots(log.records, NAMES)] == [{"t"}, {"t", "u"}]
+
+
 def test_a_group_that_is_deleted_begins_anew() -> None:
     log = begun()
     log.at(5).gone("a")

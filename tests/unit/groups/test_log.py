@@ -1,12 +1,15 @@
 """A partition of the groups' topic that is read backwards, by a consumer that is not connected."""
 
+from datetime import UTC
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors.groups._log import read_backwards
+from kafka_assignors._common.times import FIRST_MS, LAST_MS, moment
+from kafka_assignors.groups._log import archived, read_backwards
 
 
 class Consumer:
@@ -62,3 +65,16 @@ def test_a_broker_that_does_not_say_where_the_log_begins_or_ends_is_waited_for_b
         " again"
     )
     assert {*consumer.limits} == {5000}
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "time_us"),
+    [(-1, -1000), (2**60, 1000 * LAST_MS), (-(2**60), 1000 * FIRST_MS)],
+    ids=["none", "too late", "too early"],
+)
+def test_a_record_whose_time_has_no_date_has_the_nearest_that_has(told_ms: int, time_us: int) -> None:
+    """Who may write to the topic says the time of a record; `history` reads it by the same rule."""
+    message = SimpleNamespace(key=b"", value=b"", partition=0, offset=1, timestamp=told_ms, leader_epoch=0)
+    record = archived(message)
+    assert record.time_us == time_us
+    assert moment(record.time_us).tzinfo is UTC

@@ -1,6 +1,7 @@
 """Dumps that kafka-console-consumer prints, and what is none."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _dump
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import WrongDumpError, import_dump
+from kafka_assignors.history._store.reading import DamagedFileError
 from tests.support.archives import group, member
 from tests.support.dumps import printed_record
 
@@ -83,6 +85,22 @@ def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(archive: Archive, 
     third = import_dump(write(tmp_path / "longer", *lines, line(9, h)), archive)
     assert (dict(third.counts.kept), third.known) == ({"GroupMetadata": 1}, 5)
     assert (0, 9) in rows_of(archive)
+
+
+def test_a_damaged_file_is_not_passed_over_as_its_records_would_be_added_again(
+    archive: Archive, tmp_path: Path
+) -> None:
+    key = group_metadata_key("g")
+    import_dump(write(tmp_path / "dump", line(0, key)), archive)
+    (file,) = (tmp_path / "archive" / "records").glob("source=*/*/*.parquet")
+    good = file.read_bytes()
+    longer = write(tmp_path / "longer", line(0, key), line(1, key))
+    file.write_bytes(b"damaged")
+    with pytest.raises(DamagedFileError, match=re.escape(str(file))):
+        import_dump(longer, Archive(tmp_path / "archive", skip_bad=True))
+    file.write_bytes(good)
+    assert dict(import_dump(longer, archive).counts.kept) == {"GroupMetadata": 1}
+    assert {*rows_of(archive)} == {(0, 0), (0, 1)}
 
 
 def test_a_dump_may_be_compressed_and_is_read_in_parts(

@@ -293,3 +293,34 @@ def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Locat
         ("add", False),
         ("remove", False),
     }
+
+
+def test_the_store_is_asked_again_for_numbers_only_if_there_is_a_new_version(
+    log: Log, where: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a continuous capture would ask for the number of each partition at each look."""
+    asked = []
+    ask = DeltaTable.transaction_version
+
+    def transaction_version(table: DeltaTable, name: str) -> int | None:
+        asked.append(name)
+        return ask(table, name)
+
+    monkeypatch.setattr(DeltaTable, "transaction_version", transaction_version)
+    for _ in range(3):
+        log.refresh()
+        assert log.transaction("x") is None
+    assert asked == ["x"]
+    Log(where).commit(transactions={"x": 5})
+    log.refresh()
+    assert log.transaction("x") == 5
+    assert asked == ["x", "x"]
+
+
+def test_properties_that_are_set_after_others_have_committed_show_what_they_have_committed(
+    log: Log, where: Location
+) -> None:
+    assert names(log) == []
+    Log(where).commit(add=[file("a")])
+    log.change_properties(setting("ours", "1"))
+    assert names(log) == ["a"]

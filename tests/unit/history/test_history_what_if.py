@@ -445,6 +445,7 @@ def test_copartitioned_keeps_partitions_of_one_id_together_throughout_a_history(
         ("kafka-python:stick", "there is no assignor 'kafka-python:stick'; choose"),
         ("no_such_module:Assignor", "No module named 'no_such_module'"),
         ("kafka_assignors:NoAssignor", "choose one of range"),
+        (".foo:Bar", "there is no assignor '.foo:Bar'"),
         ("collections:Counter", "has no metadata, assign, on_assignment"),
         ("kafka_assignors._assignors:Assignor", "cannot be made without arguments"),
     ],
@@ -653,6 +654,25 @@ def test_offsets_that_are_set_back_forgotten_or_unreadable_add_nothing() -> None
     assert found.between(0, 60 * SECOND)["u", 0] == 2.0**64
     # The clock was set back after the first.
     assert [found.between(0, at * SECOND)["v", 0] for at in (50, 100, 150)] == [0, 7, 9]
+
+
+@pytest.mark.parametrize("set_back", [0, 3600])
+def test_commits_after_a_clock_was_set_back_are_where_the_course_is(set_back: int) -> None:
+    """Partition 0 has a record a second for 12 hours, and partition 1 then; the clock is wrong from 10 on."""
+    hour, builder = 3600, CourseBuilder("g", topics_seen({"t": 2}))
+    rebalances = [0, 10 * hour, 10 * hour + 60, 12 * hour, 13 * hour]
+    for at in range(0, 13 * hour + 1, 60):
+        shown = at - set_back * (at > 10 * hour)
+        turned, first = rebalances.index(at) % 2 if at in rebalances else 0, min(at, 12 * hour)
+        committed = [commit(shown, first), commit(shown, at - first, partition=1)]
+        assert [*builder.commits.without(committed)] == []
+        if at in rebalances:
+            owners = member("a", {"t": [turned]}), member("b", {"t": [1 - turned]})
+            builder.add(snapshot(1 + rebalances.index(at), shown, *owners, took=None))
+
+    course = builder.build()
+    rates = [course.commits.rates(step.began_us) for step in course.steps]
+    assert rates[-2:] == [{("t", 0): 1, ("t", 1): 0}, {("t", 0): 0, ("t", 1): 1}]
 
 
 @pytest.mark.parametrize(

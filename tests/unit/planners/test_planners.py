@@ -18,6 +18,8 @@ from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._broadcast import plan_broadcast
 from kafka_assignors.planners._cooperative import awaited_holders
 from kafka_assignors.planners._kip54 import plan_kip54
+from kafka_assignors.planners._kip848_range import plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform
 from kafka_assignors.planners._random import plan_random
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
@@ -206,3 +208,18 @@ def test_kip54_ends_where_kafkas_algorithm_goes_round_for_ever() -> None:
 @given(CASES)
 def test_a_cooperative_sticky_group_settles(case: Case) -> None:
     check_complete(case, [*rounds(case, plan_kip54)][-1])
+
+
+@pytest.mark.parametrize("planner", [plan_kip848_uniform, plan_kip848_range])
+def test_standbys_get_nothing_of_the_planners_of_kip848(planner: Planner) -> None:
+    members = [
+        Member(member_id=name, topics=frozenset("t"), priority=priority)
+        for name, priority in {"a": 1, "b": 0, "c": 1}.items()
+    ]
+    plan = planner(Group.of({"t": range(4)}, members))
+    check(plan, plan.group)
+    assert {name: len(mine.get("t", ())) for name, mine in plan.assignments().items()} == {
+        "a": 2,
+        "b": 0,
+        "c": 2,
+    }

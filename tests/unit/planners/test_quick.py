@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
-from kafka_assignors._model.group import NOBODY, Group
+import pytest
+
+from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import check
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.random_groups import random_case
@@ -11,12 +14,18 @@ from tests.support.random_groups import random_case
 SEEDS = range(500)
 
 
+def share(group: Group) -> int:
+    """The mean load, rounded up, of the members that can take something."""
+    takers = {member for subscribers in group.subscribers for member in subscribers}
+    return -(-group.size // max(len(takers), 1))
+
+
 def one_by_one(group: Group) -> list[int]:
     """The loads if free partitions go one by one to the least loaded subscriber, narrow topics first."""
     loads, free = [0] * len(group.members), []
-    share = -(-group.size // max(len(group.members), 1))
+    most = share(group)
     for partition, owner in enumerate(group.owner.tolist()):
-        if owner != NOBODY and loads[owner] < share:
+        if owner != NOBODY and loads[owner] < most:
             loads[owner] += 1
         else:
             free.append(int(group.topic_of[partition]))
@@ -31,10 +40,34 @@ def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
         plan = plan_quickly(group)
         for member in range(len(group.members)):
             owned = [partition for partition, owner in enumerate(group.owner.tolist()) if owner == member]
-            kept = owned[: -(-group.size // len(group.members))]
+            kept = owned[: share(group)]
             assert set(kept) <= {*plan.partitions[plan.bounds[member] : plan.bounds[member + 1]].tolist()}, (
                 seed
             )
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({"topics": frozenset({"t"})}, id="standbys"),
+        pytest.param({"topics": frozenset({"gone"}), "priority": 1}, id="of a topic that is gone"),
+        pytest.param({"topics": frozenset()}, id="without topics"),
+    ],
+)
+def test_members_that_can_take_nothing_move_nothing(others: dict[str, Any]) -> None:
+    owned = {"a": range(0, 10, 2), "b": range(1, 10, 2)}
+    members = [
+        Member(member_id=name, topics=frozenset({"t"}), claims={"t": ids}, generation=1, priority=1)
+        for name, ids in owned.items()
+    ]
+    members += [Member(member_id=name, **others) for name in "cd"]
+    assert plan_quickly(Group.of({"t": range(10)}, members)).moves == 0
+
+
+def test_a_group_that_subscribes_to_nothing_gets_nothing() -> None:
+    for topics in (frozenset[str](), frozenset({"gone"})):
+        group = Group.of({"t": range(3)}, [Member(member_id="a", topics=topics)])
+        assert plan_quickly(group).assignments() == {"a": {}}
 
 
 def test_what_is_free_goes_to_the_least_loaded_subscribers_of_the_narrowest_topics_first() -> None:

@@ -24,6 +24,7 @@ from kafka_assignors._wire.user_data import (
     encode_sticky,
 )
 from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._exact import hand_out
 from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandGroup, cluster_of, joined, names
@@ -356,3 +357,35 @@ class TestUnreadableUserData:
         bad = joined("bad", subscription(3, ["t"], user_data=b"\0", generation=9))
         assignor.assign(cluster_of({"t": range(6)}), [bad])
         assert [len(record.getMessage()) < 1000 for record in caplog.records] == [True, True]
+
+
+def test_a_window_that_allows_everything_is_as_wide_as_the_group() -> None:
+    group = uneven_group()
+    widest = plan_exact(group, max_skew=10**20)
+    assert widest.assignments() == plan_exact(group, max_skew=group.size).assignments()
+    assert widest.goal == plan_exact(group, max_skew=group.size).goal
+
+
+def test_memory_does_not_grow_with_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+
+    def least_loaded(*given: Any) -> Any:
+        members = real(*given)
+        lengths.append(len(members))
+        return members
+
+    real = hand_out._least_loaded
+    monkeypatch.setattr(hand_out, "_least_loaded", least_loaded)
+    members = [
+        Member(
+            member_id=f"m{number:02}",
+            topics=frozenset("t"),
+            claims={"t": range(10 * number, 10 * number + 9)},
+            generation=1,
+        )
+        for number in range(20)
+    ]
+    group = Group.of({"t": range(200)}, members)
+    assert plan_exact(group, max_skew=200).moves == 0
+    (length,) = lengths
+    assert length <= 200 + 20

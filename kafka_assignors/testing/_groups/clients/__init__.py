@@ -123,7 +123,7 @@ class Client(Protocol):
         """Leave the group, if the member is not static, and release everything."""
 
 
-class CommitError(KafkaAssignorsError):
+class CommitError(KafkaAssignorsError, RuntimeError):
     """A commit was refused."""
 
 
