@@ -129,8 +129,6 @@ def pytest_collection_modifyitems(
     for item in items:
         for marker in sorted(markers_of(item)):
             item.add_marker(marker)
-        if item.get_closest_marker("slow"):
-            item.user_properties.append(("slow", "yes"))  # for tests.support.whole
         if group := group_of(item):
             item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):

@@ -262,8 +262,12 @@ def _check_free(where: Location, left: str) -> None:
 
 def _named_for(interval: str) -> timedelta:
     """For how long checkpoints name removed files; forever if it is not known."""
-    parts = [timedelta(**{f"{unit}s": int(number)}) for number, unit in _INTERVAL.findall(interval.lower())]
-    return sum(parts, timedelta()) if parts else timedelta.max
+    try:
+        found = _INTERVAL.findall(interval.lower())
+        parts = [timedelta(**{f"{unit}s": int(number)}) for number, unit in found]
+        return sum(parts, timedelta()) if parts else timedelta.max
+    except OverflowError:
+        return timedelta.max
 
 
 def _added(file: DataFile, now: int, *, is_new: bool) -> AddAction:

@@ -266,6 +266,7 @@ def test_a_clean_up_knows_files_that_others_have_committed_since(
         ("INTERVAL 1 DAY 12 HOURS", 36, "INTERVAL 1 DAY 12 HOURS"),
         ("INTERVAL 1 DAY 12 HOURS", 37, "interval 37 hours"),
         ("interval 1 month", 9000, "interval 1 month"),
+        ("interval 9999999999 weeks", 9000, "interval 9999999999 weeks"),
     ],
 )
 def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_before(
