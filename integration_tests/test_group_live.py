@@ -170,7 +170,7 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
     topic = create_topic(kafka_cluster, 4)
     produce(kafka_cluster, topic, {0: 10, 1: 20, 2: 30})
     commit(kafka_cluster, group_id, topic, 4, 20)
-    how: Any = {"client": "confluent-kafka", "settings": BY_EPOCHS, "commit": "on command"}
+    how: Any = {"client": "confluent-kafka", "settings": BY_EPOCHS, "commit": "never"}
     with group_on(kafka_cluster, topic, group_id, None, **how) as group:
         group.join("a")
         group.wait_stable()

@@ -34,6 +34,11 @@ class Goal:
     max_skew: int | None = None
     max_moves: int | None = None
 
+    @property
+    def skew(self) -> int:
+        """`max_skew`, 0 if there is none; at most as many partitions as a topic may have."""
+        return min(self.max_skew or 0, 2**31)
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:

@@ -84,7 +84,7 @@ class Examiner:
         """Find the window: as given, or as narrow as the plan's loads are where there is a budget."""
         goal, loads = self.plan.goal, self.plan.loads
         self.fewest, self.most = load_range(self.plan)
-        skew = goal.max_skew or 0
+        skew = goal.skew
         if goal.max_moves is not None:
             skew = max(skew, int(np.maximum(self.fewest - loads, loads - self.most).max(initial=0)))
         self.window = self._window(skew)
@@ -158,7 +158,7 @@ class Examiner:
         in so far, so as soon as they exceed the budget, they do in the narrower window.
         """
         name, budget = "narrowest window", self.plan.goal.max_moves
-        if budget is None or self.window is None or self.window.skew == (self.plan.goal.max_skew or 0):
+        if budget is None or self.window is None or self.window.skew == self.plan.goal.skew:
             return self._finding(name, proved=True)
         narrower = self._window(self.window.skew - 1)
         lowest, highest = narrower.lowest, narrower.highest

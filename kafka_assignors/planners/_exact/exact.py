@@ -64,8 +64,6 @@ def plan_exact(
     for name, value in (("max_skew", max_skew), ("max_moves", max_moves)):
         if value is not None and value < 0:
             raise ValueError(f"{name} must be 0 or more, not {value}")
-    # A window as wide as the group allows everything.
-    max_skew = None if max_skew is None else min(max_skew, group.size)
     goal = Goal(max_skew=max_skew, max_moves=max_moves)
     best_balance = goal == Goal()
     if not group.members or not group.size:
@@ -125,7 +123,7 @@ def _in_window(start: Stage, goal: Goal) -> Stage:
     """Loads around those of the best balance: fewest moves; then racks; then balance."""
     least, most = _reach(*level(start))
     budget = start.group.size if goal.max_moves is None else goal.max_moves
-    below = _least_skew(start, goal.max_skew or 0, budget, least, most)
+    below = _least_skew(start, goal.skew, budget, least, most)
     moved = _in_skew(start, below, least, most)
     if moved.moves > budget:
         step, enough = 1, below + 1

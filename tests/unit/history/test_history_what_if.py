@@ -667,8 +667,9 @@ def test_commits_after_a_clock_was_set_back_are_where_the_course_is(set_back: in
         committed = [commit(shown, first), commit(shown, at - first, partition=1)]
         assert [*builder.commits.without(committed)] == []
         if at in rebalances:
-            owners = member("a", {"t": [turned]}), member("b", {"t": [1 - turned]})
-            builder.add(snapshot(1 + rebalances.index(at), shown, *owners, took=None))
+            owners = member("a", f"t{turned}"), member("b", f"t{1 - turned}")
+            generation = 1 + rebalances.index(at)
+            builder.add(group_histories.snapshot(generation, shown, *owners, start_us=0))
 
     course = builder.build()
     rates = [course.commits.rates(step.began_us) for step in course.steps]
