@@ -3,6 +3,7 @@
 import builtins
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,8 +82,11 @@ def test_each_error_is_of_a_built_in_kind_too() -> None:
     assert [error for error in errors if not BUILT_IN_KINDS.intersection(error.__mro__)] == []
 
 
-def classes_below(base: type) -> list[type]:
-    return [one for below in base.__subclasses__() for one in (below, *classes_below(below))]
+def classes_below(base: type) -> Iterator[type]:
+    below: list[type] = base.__subclasses__()
+    yield from below
+    for one in below:
+        yield from classes_below(one)
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if listings(page)])
