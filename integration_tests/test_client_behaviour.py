@@ -95,6 +95,16 @@ def newcomer_beside_two(
     return leader, follower, generation, mark
 
 
+def joins_again_with(follower: DrivenConsumer, mark: int, generation: int) -> frozenset[tuple[str, int]]:
+    """Let it join again in this generation, after one join since the mark; returns what it claims to own."""
+    follower.begin_join()
+    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
+    assert follower.kinds_since(mark) == ["metadata", "metadata"]
+    again = follower.since(mark)[1]
+    assert again.generation == generation
+    return owned_in(again)
+
+
 def test_a_join_that_completes_between_two_polls_is_thrown_away(
     drive: Callable[..., DrivenConsumer],
 ) -> None:
@@ -107,12 +117,7 @@ def test_a_join_that_completes_between_two_polls_is_thrown_away(
     assert follower.coordinator._join_task.succeeded()
     assert planned(leader, follower.member_id) < held
     assert follower.generation == generation + 1
-    follower.begin_join()
-    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
-    assert follower.kinds_since(mark) == ["metadata", "metadata"]
-    again = follower.since(mark)[1]
-    assert again.generation == generation + 1
-    assert owned_in(again) == held == follower.held
+    assert joins_again_with(follower, mark, generation + 1) == held == follower.held
 
 
 def test_a_join_of_ours_that_completes_between_two_polls_is_taken_by_the_next(
@@ -146,12 +151,7 @@ def test_a_member_whose_sync_is_refused_joins_again_with_what_it_holds(
 
     wait_for("the follower's SyncGroup to be refused", refused, SECONDS)
     assert isinstance(follower.coordinator._join_task.exception, RebalanceInProgressError)
-    follower.begin_join()
-    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
-    assert follower.kinds_since(mark) == ["metadata", "metadata"]
-    again = follower.since(mark)[1]
-    assert again.generation == generation + 1
-    assert owned_in(again) == held == follower.held
+    assert joins_again_with(follower, mark, generation + 1) == held == follower.held
 
 
 def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., DrivenConsumer]) -> None:

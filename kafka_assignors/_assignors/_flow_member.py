@@ -270,10 +270,14 @@ class MemberCoordinator(ConsumerCoordinator):
         if held and subscription.subscribed_pattern and not subscription.subscription:
             # The topics of a new pattern are known with the next metadata, for which kafka-python waits, too.
             await wait(self, self._cluster.request_update(), self.config["request_timeout_ms"])
-        topics = subscription.subscription or ()
-        error = await self._revoke({one for one in held if one.topic not in topics})
+        error = await self._revoke(self._of_other_topics(held))
         if error is not None:
             raise KafkaError("User rebalance callback throws an error") from error
+
+    def _of_other_topics(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Those of topics that the consumer does not subscribe to."""
+        topics = self._subscription.subscription or ()
+        return {one for one in partitions if one.topic not in topics}
 
     async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
         """Stop delivery, commit, call the listener and give partitions up. Returns what the listener raised.
@@ -294,8 +298,7 @@ class MemberCoordinator(ConsumerCoordinator):
                     log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
                     error = raised
             kept = kept.difference(revoked)
-            topics = subscription.subscription or ()
-            revoked = {one for one in kept if one.topic not in topics}
+            revoked = self._of_other_topics(kept)
         subscription.assign_from_subscribed(sorted(kept))
         return error
 
