@@ -1,5 +1,7 @@
-"""Which broker coordinates a group: the leader of a partition that follows from the group's id."""
+"""Which groups are meant, and which broker coordinates one: the leader of a partition by the group's id."""
 
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from typing import Final
 
 from kafka_assignors._wire.java.orders import string_hash
@@ -8,6 +10,12 @@ GROUPS_TOPIC: Final = "__consumer_offsets"
 """The topic whose partitions' leaders are the coordinators."""
 
 _LEAST: Final = 2**31  # the least integer of 32 bits, without its sign
+
+
+def is_meant(group_id: str, patterns: str | Collection[str]) -> bool:
+    """Whether patterns as for `fnmatch`, or ids, mean a group; none mean all, and a text is one of them."""
+    each = (patterns,) if isinstance(patterns, str) else patterns
+    return not each or group_id in each or any(fnmatchcase(group_id, pattern) for pattern in each)
 
 
 def partition_for_group(group_id: str, partitions: int = 50) -> int:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka.errors import KafkaError
@@ -30,6 +29,7 @@ from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.account import GroupAccount
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.finding import is_meant
 from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 from kafka_assignors.groups._completed import completed
@@ -137,9 +137,8 @@ def read_groups(
     max_lag: int | None = None,
     max_lag_seconds: float | None = None,
 ) -> tuple[GroupStatus, ...]:
-    patterns = (groups,) if isinstance(groups, str) else groups  # a text is a collection, too: of letters
     try:
-        listed = [one for one in list_all(admin) if not patterns or _matches(one.group_id, patterns)]
+        listed = [one for one in list_all(admin) if is_meant(one.group_id, groups)]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
@@ -154,10 +153,6 @@ def read_groups(
     except KafkaError as error:
         raise ClusterError(f"cannot read the cluster's groups: {reason(error)}") from error
     return tuple(sorted(known, key=lambda one: one.badness))
-
-
-def _matches(group_id: str, patterns: Collection[str]) -> bool:
-    return group_id in patterns or any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(

@@ -8,7 +8,6 @@ The rows of a task come back as they are. What is large goes into files, which t
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.times import micros
+from kafka_assignors._groups.finding import is_meant
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic.wire import RecordReader
 from kafka_assignors._wire.reader import UnreadableError
@@ -101,16 +101,13 @@ class Selection:
             rows = only(unit, kept)
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
-            names = strings([name if name is not None and self._is_meant(name) else None for name in named])
+            names = strings(
+                [name if name is not None and is_meant(name, self.groups) else None for name in named]
+            )
             selected = rows.append_column("group", names.take(keys.indices))
             if self.groups or not self.every_record:
                 selected = only(selected, pc.is_valid(selected["group"]))
             yield selected
-
-    def _is_meant(self, group: str) -> bool:
-        patterns = (self.groups,) if isinstance(self.groups, str) else self.groups  # else one a letter
-        is_named = not patterns or group in patterns
-        return is_named or any(fnmatchcase(group, pattern) for pattern in patterns)
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:

@@ -19,13 +19,13 @@ from kafka_assignors._cluster.groups import (
 from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.finding import is_meant
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
 from kafka_assignors._groups.snapshots import Partitions
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors.groups import NoSuchGroupError, _live
-from kafka_assignors.groups._status import _matches
 from tests.support.live_groups import described, record_of
 from website import examples
 
@@ -200,7 +200,7 @@ def test_an_assignment_that_is_yet_to_be_worked_out_is_said() -> None:
 
 @pytest.mark.parametrize("name", ["[ab]*?", "orders"])
 def test_a_group_is_chosen_by_its_name_though_that_is_a_pattern(name: str) -> None:
-    assert [one for one in (name, "a", "order") if _matches(one, [name])] == [name]
+    assert [one for one in (name, "a", "order") if is_meant(one, [name])] == [name]
 
 
 def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matches_too() -> None:
